@@ -12,9 +12,10 @@ struct region_head {
 static struct {
     unsigned char *start;
     size_t size_bytes;
-} regions[REGION_COUNT]; /* written once by region_open, before anybody reads */
+    size_t fixed_bytes; /* the head and what region_fix gave out */
+} regions[REGION_COUNT]; /* written by region_open and region_fix, before anybody else reads */
 
-enum { HEAD_BYTES = 64, GRAIN_BYTES = 16 };
+enum { HEAD_BYTES = 64, GRAIN_BYTES = 16, LINE_BYTES = 64 };
 
 static struct region_head *head_of(enum region region)
 {
@@ -32,6 +33,7 @@ static bool reserve(enum region region, size_t bytes)
     }
     regions[region].start = start;
     regions[region].size_bytes = bytes;
+    regions[region].fixed_bytes = HEAD_BYTES;
     return true;
 }
 
@@ -39,6 +41,16 @@ bool region_open(size_t ledger_bytes, size_t keep_bytes)
 {
     return reserve(REGION_KEEP, round_up(keep_bytes, PAGE_BYTES)) &&
            reserve(REGION_LEDGER, round_up(ledger_bytes, PAGE_BYTES));
+}
+
+void *region_fix(enum region region, size_t bytes)
+{
+    size_t from = regions[region].fixed_bytes;
+    size_t want = round_up(bytes, LINE_BYTES);
+    if (want > regions[region].size_bytes - from)
+        return NULL;
+    regions[region].fixed_bytes = from + want;
+    return regions[region].start + from;
 }
 
 void *region_take(enum region region, size_t bytes)
@@ -49,7 +61,7 @@ void *region_take(enum region region, size_t bytes)
     size_t used = __atomic_load_n(&head->used_bytes, __ATOMIC_RELAXED);
     size_t from;
     do {
-        from = used ? used : HEAD_BYTES;
+        from = used ? used : regions[region].fixed_bytes;
         if (want < bytes || want > regions[region].size_bytes - from)
             return NULL;
     } while (!__atomic_compare_exchange_n(&head->used_bytes, &used, from + want, true,

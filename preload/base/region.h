@@ -23,6 +23,12 @@ enum region { REGION_LEDGER, REGION_KEEP, REGION_COUNT };
 /* Reserve both. Called once per process image, before the first region_take. False: no memory. */
 bool region_open(size_t ledger_bytes, size_t keep_bytes);
 
+/* A place at a fixed address, for tables that must be found again: in the child of fork it is at
+ * the same address, zeroed (LEDGER) or as it was (KEEP). Only between region_open and the first
+ * region_take. Locks live in LEDGER, also those that guard KEEP: the child finds them free. NULL:
+ * spent. */
+void *region_fix(enum region region, size_t bytes);
+
 /* `bytes` zeroed bytes, aligned to 16. NULL: spent. */
 void *region_take(enum region region, size_t bytes);
 

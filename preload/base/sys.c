@@ -14,7 +14,7 @@
 #endif
 
 /* The kernel's own convention: six arguments, -errno back; libc's errno is never touched. */
-static long call(long number, long a, long b, long c, long d, long e, long f)
+long sys_call(long number, long a, long b, long c, long d, long e, long f)
 {
     register long r10 __asm__("r10") = d;
     register long r8 __asm__("r8") = e;
@@ -29,54 +29,54 @@ static long call(long number, long a, long b, long c, long d, long e, long f)
 
 void *sys_map(size_t bytes)
 {
-    long at = call(SYS_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE,
+    long at = sys_call(SYS_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE,
                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     return at < 0 && at > -4096 ? NULL : (void *)at;
 }
 
 void sys_unmap(void *start, size_t bytes)
 {
-    call(SYS_munmap, (long)start, (long)bytes, 0, 0, 0, 0);
+    sys_call(SYS_munmap, (long)start, (long)bytes, 0, 0, 0, 0);
 }
 
 bool sys_wipe_on_fork(void *start, size_t bytes)
 {
-    return call(SYS_madvise, (long)start, (long)bytes, MADV_WIPEONFORK, 0, 0, 0) == 0;
+    return sys_call(SYS_madvise, (long)start, (long)bytes, MADV_WIPEONFORK, 0, 0, 0) == 0;
 }
 
 int sys_open_read(const char *path)
 {
-    return (int)call(SYS_openat, AT_FDCWD, (long)path, O_RDONLY | O_CLOEXEC, 0, 0, 0);
+    return (int)sys_call(SYS_openat, AT_FDCWD, (long)path, O_RDONLY | O_CLOEXEC, 0, 0, 0);
 }
 
 long sys_read(int fd, void *buffer, size_t bytes)
 {
-    return call(SYS_read, fd, (long)buffer, (long)bytes, 0, 0, 0);
+    return sys_call(SYS_read, fd, (long)buffer, (long)bytes, 0, 0, 0);
 }
 
 long sys_write(int fd, const void *buffer, size_t bytes)
 {
-    return call(SYS_write, fd, (long)buffer, (long)bytes, 0, 0, 0);
+    return sys_call(SYS_write, fd, (long)buffer, (long)bytes, 0, 0, 0);
 }
 
 void sys_close(int fd)
 {
-    call(SYS_close, fd, 0, 0, 0, 0, 0);
+    sys_call(SYS_close, fd, 0, 0, 0, 0, 0);
 }
 
 int sys_getpid(void)
 {
-    return (int)call(SYS_getpid, 0, 0, 0, 0, 0, 0);
+    return (int)sys_call(SYS_getpid, 0, 0, 0, 0, 0, 0);
 }
 
 int sys_gettid(void)
 {
-    return (int)call(SYS_gettid, 0, 0, 0, 0, 0, 0);
+    return (int)sys_call(SYS_gettid, 0, 0, 0, 0, 0, 0);
 }
 
 void sys_thread_name(char name[16])
 {
-    if (call(SYS_prctl, PR_GET_NAME, (long)name, 0, 0, 0, 0) != 0)
+    if (sys_call(SYS_prctl, PR_GET_NAME, (long)name, 0, 0, 0, 0) != 0)
         name[0] = '\0';
     name[15] = '\0';
 }
@@ -84,12 +84,12 @@ void sys_thread_name(char name[16])
 void sys_futex_wait(uint32_t *word, uint32_t expected, uint64_t timeout_ns)
 {
     struct timespec timeout = {(time_t)(timeout_ns / 1000000000u), (long)(timeout_ns % 1000000000u)};
-    call(SYS_futex, (long)word, FUTEX_WAIT_PRIVATE, expected, timeout_ns ? (long)&timeout : 0, 0, 0);
+    sys_call(SYS_futex, (long)word, FUTEX_WAIT_PRIVATE, expected, timeout_ns ? (long)&timeout : 0, 0, 0);
 }
 
 void sys_futex_wake(uint32_t *word, int n_waiters)
 {
-    call(SYS_futex, (long)word, FUTEX_WAKE_PRIVATE, n_waiters, 0, 0, 0);
+    sys_call(SYS_futex, (long)word, FUTEX_WAKE_PRIVATE, n_waiters, 0, 0, 0);
 }
 
 static uint64_t clock_ns(clockid_t clock)
@@ -112,5 +112,5 @@ uint64_t sys_realtime_ns(void)
 bool sys_can_read(uintptr_t address)
 {
     const long kernel_sigset_bytes = 8;
-    return call(SYS_rt_sigprocmask, ~0L, (long)address, 0, kernel_sigset_bytes, 0, 0) != -14;
+    return sys_call(SYS_rt_sigprocmask, ~0L, (long)address, 0, kernel_sigset_bytes, 0, 0) != -14;
 }

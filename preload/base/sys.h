@@ -12,6 +12,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Any system call, for the files whose few calls nobody else needs (encoder/os.c). */
+long sys_call(long number, long a, long b, long c, long d, long e, long f);
+
 /* Fresh zeroed private pages, address space only until touched. NULL if refused. */
 void *sys_map(size_t bytes);
 void sys_unmap(void *start, size_t bytes);

@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/options.h"
+
+#include <signal.h>
+#include <string.h>
+
+#include "base/attributes.h"
+#include "base/text.h"
+
+struct options options;
+
+#define FIELD(name) offsetof(struct options, name)
+#define KIB UINT64_C(1024)
+#define LATER(variable, text)                                                                    \
+    {                                                                                            \
+        variable, OPTION_LATER, 0, "", 0, 0, NULL, "nothing: this version does not have it", text \
+    }
+
+const struct option_row option_rows[] = {
+    {"LABELPROF_OUT", OPTION_TEXT, FIELD(out), "labelprof.%e.%p.%t.pb.gz", 0, 0, NULL,
+     "a path with %e %p %t %n %h %%",
+     "Where profiles go: %e program, %p pid, %t profile type, %n sequence number, %h host name."},
+    {"LABELPROF_PROFILES", OPTION_CHOICES, FIELD(profiles), "heap", 1, 0, "heap,allocs",
+     "a comma list of heap, allocs", "Which profiles a dump writes."},
+    {"LABELPROF_SAMPLE_BYTES", OPTION_SIZE, FIELD(sample_bytes), "512k", 1, KIB *KIB *KIB *KIB,
+     NULL, "a whole number of bytes from 1 to 1t, with k, m, g or t",
+     "Mean bytes between samples; 1 records every allocation."},
+    {"LABELPROF_DUMP_INTERVAL_S", OPTION_NUMBER, FIELD(dump_interval_s), "0", 0, 31536000, NULL,
+     "whole seconds from 0 (off) to 31536000", "Dump every so many seconds, besides at exit."},
+    {"LABELPROF_DUMP_SIGNAL", OPTION_SIGNAL, FIELD(dump_signal), "", 0, 0, NULL,
+     "a signal such as USR2, RTMIN+3 or 12 (not KILL or STOP)",
+     "A signal that asks for a dump; a handler of the program's own wins."},
+    {"LABELPROF_EXIT_SIGNALS", OPTION_SIGNALS, FIELD(exit_signals), "", 0, 0, NULL,
+     "a comma list of signals that end a program, such as TERM,INT",
+     "Dump when one of these ends the program; it still dies by the signal."},
+    {"LABELPROF_CYCLE_MS", OPTION_NUMBER, FIELD(cycle_ms), "1000", 10, 3600000, NULL,
+     "whole milliseconds from 10 to 3600000", "Length of a publish cycle."},
+    {"LABELPROF_LABELS", OPTION_LABELS, FIELD(labels), "", 0, 0, NULL,
+     "key=value,key=value with , = % percent-encoded, keys of 1 to 64 bytes, at most 32",
+     "Labels of the whole process."},
+    {"LABELPROF_THREAD_LABELS", OPTION_CHOICES, FIELD(thread_labels), "name", 0, 0,
+     "name,start,id", "none or a comma list of name, start, id",
+     "Which of thread_name, thread_start, thread_id label a sample."},
+    {"LABELPROF_LABEL_SOURCES", OPTION_CHOICES, FIELD(label_sources), "api", 0, 0, "api",
+     "none or api", "Which label providers are read."},
+    {"LABELPROF_LABEL_KEYS", OPTION_TEXT, FIELD(label_keys), "", 0, 0, NULL,
+     "a comma list of label keys", "Only these string labels are kept (default: all but trace_id, span_id)."},
+    LATER("LABELPROF_RULES", "File of rules that give labels by the frames of a stack."),
+    {"LABELPROF_MAX_LABEL_SETS", OPTION_NUMBER, FIELD(max_label_sets), "4096", 1, 1u << 20, NULL,
+     "a whole number from 1 to 1048576",
+     "Label sets whose totals are kept; any other books its allocations under (other)."},
+    {"LABELPROF_MAX_MEMORY", OPTION_SIZE, FIELD(max_memory), "64m", KIB *KIB, KIB *KIB *KIB * 64,
+     NULL, "a whole number of bytes from 1m to 64g, with k, m or g",
+     "What the profiler's records may use; near it the interval doubles."},
+    {"LABELPROF_STACK_DEPTH", OPTION_NUMBER, FIELD(stack_depth), "128", 1, STACK_DEPTH_MAX, NULL,
+     "a whole number from 1 to 512", "Frames kept of each stack."},
+    LATER("LABELPROF_HTTP", "Serve /debug/pprof/ on an address."),
+    LATER("LABELPROF_HTTP_PUBLIC", "Allow an address that is not loopback."),
+    LATER("LABELPROF_LOG", "Event log."),
+    LATER("LABELPROF_SPOOL", "File that survives SIGKILL and the OOM killer."),
+    {"LABELPROF_CHILDREN", OPTION_NUMBER, FIELD(children), "1", 0, 1, NULL, "0 or 1",
+     "0: programs started by exec are not profiled."},
+    {"LABELPROF_VERBOSE", OPTION_NUMBER, FIELD(verbose), "0", 0, 1, NULL, "0 or 1",
+     "1: say on stderr what was set up and written."},
+    {"LABELPROF_DISABLE", OPTION_NUMBER, FIELD(disable), "0", 0, 1, NULL, "0 or 1",
+     "1: forward and do nothing else."},
+};
+const size_t n_option_rows = ARRAY_LENGTH(option_rows);
+
+static bool read_size(const char *text, uint64_t *ret)
+{
+    static const char units[] = "kmgt";
+    size_t n_bytes = strlen(text);
+    const char *unit = n_bytes ? strchr(units, text[n_bytes - 1] | 0x20) : NULL;
+    uint64_t number;
+    if (!text_to_number(text, n_bytes - (unit && *unit), &number))
+        return false;
+    unsigned shift = unit && *unit ? 10u * (unsigned)(unit - units + 1) : 0;
+    *ret = number << shift;
+    return *ret >> shift == number;
+}
+
+static bool read_choices(const struct option_row *row, const char *text, uint64_t *ret)
+{
+    uint64_t bits = 0;
+    if (row->min == 0 && strcmp(text, "none") == 0) {
+        *ret = 0;
+        return true;
+    }
+    while (*text) {
+        size_t n = strcspn(text, ",");
+        const char *choice = row->choices;
+        uint64_t bit = 1;
+        for (; *choice; bit <<= 1) {
+            size_t n_choice = strcspn(choice, ",");
+            if (n == n_choice && memcmp(choice, text, n) == 0)
+                break;
+            choice += n_choice + (choice[n_choice] == ',');
+        }
+        if (!*choice)
+            return false;
+        bits |= bit;
+        text += n + (text[n] == ',');
+    }
+    *ret = bits;
+    return bits != 0;
+}
+
+static const struct {
+    const char *name;
+    int number;
+} signal_names[] = {
+    {"HUP", SIGHUP},   {"INT", SIGINT},   {"QUIT", SIGQUIT},     {"ILL", SIGILL},
+    {"TRAP", SIGTRAP}, {"ABRT", SIGABRT}, {"BUS", SIGBUS},       {"FPE", SIGFPE},
+    {"KILL", SIGKILL}, {"USR1", SIGUSR1}, {"SEGV", SIGSEGV},     {"USR2", SIGUSR2},
+    {"PIPE", SIGPIPE}, {"ALRM", SIGALRM}, {"TERM", SIGTERM},     {"STKFLT", SIGSTKFLT},
+    {"CHLD", SIGCHLD}, {"CONT", SIGCONT}, {"STOP", SIGSTOP},     {"TSTP", SIGTSTP},
+    {"TTIN", SIGTTIN}, {"TTOU", SIGTTOU}, {"URG", SIGURG},       {"XCPU", SIGXCPU},
+    {"XFSZ", SIGXFSZ}, {"VTALRM", SIGVTALRM}, {"PROF", SIGPROF}, {"WINCH", SIGWINCH},
+    {"IO", SIGIO},     {"PWR", SIGPWR},   {"SYS", SIGSYS},
+};
+
+/* glibc keeps 32 and 33 for itself: the program's SIGRTMIN is 34. */
+enum { RT_FIRST = 34, RT_LAST = 64 };
+
+static int real_time_signal(const char *name, size_t n_bytes)
+{
+    bool from_min = n_bytes >= 5 && memcmp(name, "RTMIN", 5) == 0;
+    bool from_max = n_bytes >= 5 && memcmp(name, "RTMAX", 5) == 0;
+    uint64_t step = 0;
+    if (!from_min && !from_max)
+        return 0;
+    if (n_bytes > 5) {
+        if (name[5] != (from_min ? '+' : '-') || !text_to_number(name + 6, n_bytes - 6, &step))
+            return 0;
+        if (step > RT_LAST - RT_FIRST)
+            return 0;
+    }
+    return from_min ? RT_FIRST + (int)step : RT_LAST - (int)step;
+}
+
+int option_signal_number(const char *name, size_t n_bytes)
+{
+    uint64_t number;
+    if (text_to_number(name, n_bytes, &number))
+        return number >= 1 && number <= RT_LAST && number != 32 && number != 33 ? (int)number : 0;
+    if (n_bytes > 3 && memcmp(name, "SIG", 3) == 0)
+        name += 3, n_bytes -= 3;
+    for (size_t i = 0; i < ARRAY_LENGTH(signal_names); i++)
+        if (strlen(signal_names[i].name) == n_bytes &&
+            memcmp(signal_names[i].name, name, n_bytes) == 0)
+            return signal_names[i].number;
+    return real_time_signal(name, n_bytes);
+}
+
+static bool can_be_caught(int number)
+{
+    return number != 0 && number != SIGKILL && number != SIGSTOP;
+}
+
+static bool ends_a_program(int number)
+{
+    switch (number) {
+    case SIGCHLD:
+    case SIGCONT:
+    case SIGTSTP:
+    case SIGTTIN:
+    case SIGTTOU:
+    case SIGURG:
+    case SIGWINCH:
+        return false;
+    default:
+        return can_be_caught(number);
+    }
+}
+
+static bool read_signals(const char *text, uint64_t *ret)
+{
+    uint64_t bits = 0;
+    while (*text) {
+        size_t n = strcspn(text, ",");
+        int number = option_signal_number(text, n);
+        if (!ends_a_program(number))
+            return false;
+        bits |= UINT64_C(1) << (number - 1);
+        text += n + (text[n] == ',');
+    }
+    *ret = bits;
+    return true;
+}
+
+static int hex_digit(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    c |= 0x20;
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* One percent-encoded part up to any of `stops`; what does not fit in `capacity` is counted but
+ * not stored. */
+static bool decode_part(const char **cursor, const char *stops, char *out, size_t capacity,
+                        size_t *ret_bytes)
+{
+    size_t n_bytes = 0;
+    const char *at = *cursor;
+    for (; *at && !strchr(stops, *at); at++) {
+        char byte = *at;
+        if (byte == '%') {
+            int high = hex_digit(at[1]);
+            int low = high < 0 ? -1 : hex_digit(at[2]);
+            if (low < 0)
+                return false;
+            byte = (char)(high << 4 | low);
+            at += 2;
+        }
+        if (n_bytes < capacity)
+            out[n_bytes] = byte;
+        n_bytes++;
+    }
+    *cursor = at;
+    *ret_bytes = n_bytes;
+    return true;
+}
+
+bool option_next_label(const char **cursor, struct label_text *label, bool *is_bad)
+{
+    *is_bad = false;
+    if (!**cursor)
+        return false;
+    *is_bad = true;
+    size_t key_bytes, value_bytes;
+    if (!decode_part(cursor, "=,", label->key, LABEL_KEY_BYTES, &key_bytes) || **cursor != '=')
+        return false;
+    ++*cursor;
+    if (!decode_part(cursor, ",", label->value, LABEL_VALUE_BYTES, &value_bytes))
+        return false;
+    if (key_bytes < 1 || key_bytes > LABEL_KEY_BYTES || strncmp(label->key, "pprof::", 7) == 0)
+        return false;
+    if (**cursor == ',')
+        ++*cursor;
+    label->key[key_bytes] = '\0';
+    label->key_bytes = key_bytes;
+    label->value_bytes = value_bytes <= LABEL_VALUE_BYTES
+                             ? value_bytes
+                             : text_cut_at_character(label->value, LABEL_VALUE_BYTES,
+                                                     LABEL_VALUE_BYTES - 3);
+    label->value[label->value_bytes] = '\0';
+    *is_bad = false;
+    return true;
+}
+
+static bool are_labels(const char *text)
+{
+    struct label_text label;
+    bool is_bad;
+    int n_labels = 0;
+    while (option_next_label(&text, &label, &is_bad))
+        n_labels++;
+    return !is_bad && n_labels <= LABELS_MAX;
+}
+
+static bool copy_text(const char *text, char *field)
+{
+    size_t n_bytes = strlen(text);
+    if (n_bytes >= OPTION_TEXT_BYTES)
+        return false;
+    memcpy(field, text, n_bytes + 1);
+    return true;
+}
+
+bool option_read(const struct option_row *row, const char *text, struct options *ret)
+{
+    void *field = (char *)ret + row->offset;
+    uint64_t *number = field;
+    if (!text || !*text) /* NAME= is the default, as if it were not set */
+        text = row->default_text;
+    switch (row->kind) {
+    case OPTION_SIZE:
+        return read_size(text, number) && *number >= row->min && *number <= row->max;
+    case OPTION_NUMBER:
+        return text_to_number(text, strlen(text), number) && *number >= row->min &&
+               *number <= row->max;
+    case OPTION_TEXT:
+        return copy_text(text, field);
+    case OPTION_LABELS:
+        return are_labels(text) && copy_text(text, field);
+    case OPTION_CHOICES:
+        return read_choices(row, text, number);
+    case OPTION_SIGNAL:
+        *number = (uint64_t)option_signal_number(text, strlen(text));
+        return !*text || can_be_caught((int)*number);
+    case OPTION_SIGNALS:
+        return read_signals(text, number);
+    case OPTION_LATER:
+        return !*text;
+    }
+    return false;
+}
+
+static void explain(const struct option_row *row, const char *name, size_t n_name,
+                    const char *value, char *error, size_t error_bytes)
+{
+    struct line line = line_in(error, error_bytes);
+    line_add_bytes(&line, name, n_name);
+    line_add(&line, "=");
+    line_add_bytes(&line, value, strnlen(value, 200));
+    line_add(&line, ": not accepted; ");
+    line_add(&line, row ? "it takes " : "there is no such variable (see `labelprof help env`)");
+    line_add(&line, row ? row->accepts : "");
+    line_add(&line, "; profiling is off");
+}
+
+static const struct option_row *find_row(const char *name, size_t n_bytes)
+{
+    for (size_t i = 0; i < n_option_rows; i++)
+        if (strlen(option_rows[i].name) == n_bytes &&
+            memcmp(option_rows[i].name, name, n_bytes) == 0)
+            return &option_rows[i];
+    return NULL;
+}
+
+bool options_parse(struct options *ret, char *const *environment, char *error, size_t error_bytes)
+{
+    for (size_t i = 0; i < n_option_rows; i++)
+        option_read(&option_rows[i], NULL, ret);
+    for (; environment && *environment; environment++) {
+        const char *variable = *environment;
+        size_t n_name = strcspn(variable, "=");
+        if (strncmp(variable, "LABELPROF_", 10) != 0 || !variable[n_name])
+            continue;
+        const struct option_row *row = find_row(variable, n_name);
+        const char *value = variable + n_name + 1;
+        if (row ? option_read(row, value, ret) : !*value)
+            continue;
+        explain(row, variable, n_name, value, error, error_bytes);
+        return false;
+    }
+    return true;
+}
