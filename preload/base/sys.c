@@ -84,7 +84,8 @@ void sys_thread_name(char name[16])
 void sys_futex_wait(uint32_t *word, uint32_t expected, uint64_t timeout_ns)
 {
     struct timespec timeout = {(time_t)(timeout_ns / 1000000000u), (long)(timeout_ns % 1000000000u)};
-    sys_call(SYS_futex, (long)word, FUTEX_WAIT_PRIVATE, expected, timeout_ns ? (long)&timeout : 0, 0, 0);
+    sys_call(SYS_futex, (long)word, FUTEX_WAIT_PRIVATE, expected, timeout_ns ? (long)&timeout : 0, 0,
+             0);
 }
 
 void sys_futex_wake(uint32_t *word, int n_waiters)
