@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT
+ * What the header of a table says, see summary.h.
+ */
+#include "cli/summary.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include "cli/commands.h"
+#include "cli/memory.h"
+#include "cli/units.h"
+
+/* Comments that describe every profile; a value other than `harmless` deserves a note. */
+struct comment {
+    const char *key;
+    const char *harmless; /* NULL: any value */
+    const char *note;     /* follows the value */
+};
+static const struct comment known_comments[] = {
+    {"labelprof_version", NULL, NULL},
+    {"sample_bytes", NULL, NULL},
+    {"cycle", NULL, NULL},
+    {"command", NULL, NULL},
+    {"samples", NULL, NULL},
+    {"refused", "0", "samples could not be started: totals are too low"},
+    {"lost", "0", "events were lost: totals are off"},
+};
+
+static const struct comment *find_comment(const char *text, size_t key_bytes)
+{
+    for (size_t i = 0; i < sizeof known_comments / sizeof *known_comments; i++)
+        if (strlen(known_comments[i].key) == key_bytes &&
+            memcmp(known_comments[i].key, text, key_bytes) == 0)
+            return &known_comments[i];
+    return NULL;
+}
+
+/* A comment this version does not know is something its writer wanted read: shown as it is. */
+static void add_note(struct summary *summary, const char *path, const char *text)
+{
+    size_t key_bytes = strcspn(text, "=");
+    const char *value = text[key_bytes] ? text + key_bytes + 1 : "";
+    const struct comment *known = find_comment(text, key_bytes);
+    if (known && (!known->harmless || strcmp(value, known->harmless) == 0))
+        return;
+    char *note = known ? xformat("%s %s", value, known->note) : xstrdup(text);
+    char *line = summary->n_paths > 1 ? xformat("%s: %s", path, note) : xstrdup(note);
+    aggregate_row_of(&summary->notes, line);
+    free(note);
+    free(line);
+}
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash && slash[1] ? slash + 1 : path;
+}
+
+/* The first mapping is the main program; a profile without mappings may name its command. */
+static void add_program(struct summary *summary, const struct profile_data *profile)
+{
+    const char *command = profile_comment(profile, "command");
+    if (profile->n_mappings > 0 && profile->mappings[0].file[0])
+        aggregate_row_of(&summary->programs, base_name(profile->mappings[0].file));
+    else if (command && command[0])
+        aggregate_row_of(&summary->programs, command);
+}
+
+/* Sampled objects if the profile says how many, else its records. */
+static uint64_t count_samples(const struct profile_data *profile)
+{
+    const char *samples = profile_comment(profile, "samples");
+    char *end;
+    uint64_t count = samples ? strtoull(samples, &end, 10) : 0;
+    return samples && end != samples && *end == '\0' ? count : profile->n_samples;
+}
+
+static void add_period(struct summary *summary, const struct profile_data *profile)
+{
+    if (strcmp(profile->period_type.unit, "bytes") != 0 || profile->period <= 0)
+        return;
+    if (summary->min_period_bytes == 0 || profile->period < summary->min_period_bytes)
+        summary->min_period_bytes = profile->period;
+    if (profile->period > summary->max_period_bytes)
+        summary->max_period_bytes = profile->period;
+}
+
+static void complain_no_type(const struct summary *summary, const char *path,
+                             const struct profile_data *profile)
+{
+    char *types = xstrdup(profile->value_types[0].type);
+    for (size_t i = 1; i < profile->n_value_types; i++) {
+        char *longer = xformat("%s, %s", types, profile->value_types[i].type);
+        free(types);
+        types = longer;
+    }
+    complain("%s: %s has no sample type '%s'; --type may be one of %s", summary->command, path,
+             summary->type, types);
+    free(types);
+}
+
+/* The first file sets type and unit, the others must have the same. */
+static bool choose_type(struct summary *summary, const char *path,
+                        const struct profile_data *profile, size_t *ret_value_index)
+{
+    int index = profile_value_index(profile, summary->type);
+    if (index < 0) {
+        complain_no_type(summary, path, profile);
+        return false;
+    }
+    const struct profile_value_type *type = &profile->value_types[index];
+    if (summary->unit && strcmp(summary->unit, type->unit) != 0) {
+        complain("%s: %s counts %s in %s, the files before it in %s; give them one by one",
+                 summary->command, path, type->type, type->unit, summary->unit);
+        return false;
+    }
+    if (!summary->type)
+        summary->type = xstrdup(type->type);
+    if (!summary->unit)
+        summary->unit = xstrdup(type->unit);
+    *ret_value_index = (size_t)index;
+    return true;
+}
+
+struct profile_data *summary_open_next(struct summary *summary, size_t *ret_value_index)
+{
+    const char *path = summary->paths[summary->n_read];
+    struct profile_data *profile;
+    char error[PROFILE_ERROR_BYTES];
+    if (profile_read(path, error, &profile) < 0) {
+        complain("%s: %s", summary->command, error);
+        return NULL;
+    }
+    if (!choose_type(summary, path, profile, ret_value_index)) {
+        profile_free(profile);
+        return NULL;
+    }
+    summary->n_read++;
+    summary->n_samples += count_samples(profile);
+    add_program(summary, profile);
+    add_period(summary, profile);
+    for (size_t i = 0; i < profile->n_comments; i++)
+        add_note(summary, path, profile->comments[i]);
+    return profile;
+}
+
+void summary_free(struct summary *summary)
+{
+    free(summary->type);
+    free(summary->unit);
+    aggregate_free(&summary->programs);
+    aggregate_free(&summary->notes);
+}
