@@ -4,21 +4,26 @@
  * Raw system calls only. The fd is moved to a high number, close-on-exec, and checked to be still
  * ours (device and inode) before each write, so that a program closing or reusing fds behind our
  * back is never written to.
- * Failure: -errno; the temporary file is removed.
+ * A path that leads to no regular file (/dev/stdout, a FIFO) is written to directly; one whose
+ * reader does not read is given up after OS_STALL_MS.
+ * Threads: one file_sink per thread. Signals: safe; SIGPIPE and SIGXFSZ are the caller's to block.
+ * Failure: -errno. file_sink_open and file_sink_commit leave nothing behind when they fail; after
+ * a failed write, call file_sink_abandon.
  */
 #ifndef LABELPROF_ENCODER_FILE_H
 #define LABELPROF_ENCODER_FILE_H
 
 #include <limits.h>
-#include <stdint.h>
+#include <stdbool.h>
+#include "encoder/os.h"
 #include "encoder/profile_writer.h"
 
 struct file_sink {
     struct profile_sink sink; /* first member: a file_sink is a profile_sink */
     char path[PATH_MAX];
     char temporary_path[PATH_MAX];
-    int fd;
-    uint64_t device, inode;
+    struct os_file file;
+    bool is_direct; /* no temporary: the path leads to a device, a FIFO, a terminal */
 };
 
 int file_sink_open(struct file_sink *file, const char *path);

@@ -74,6 +74,8 @@ void profile_add_comment(struct profile_writer *writer, const char *text, size_t
 void profile_add_sample(struct profile_writer *writer, const uint64_t *frames, size_t n_frames,
                         const int64_t *values, const struct profile_label *labels,
                         size_t n_labels);
+/* Most bytes the writer has had mapped at a time; for bench and tests. */
+size_t profile_peak_bytes(const struct profile_writer *writer);
 /* Names the functions, finishes the stream, frees the writer. 0, or the first error as -errno. */
 int profile_end(struct profile_writer *writer);
 
