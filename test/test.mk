@@ -34,14 +34,21 @@ unit: $(UNIT_BINARIES)
 
 PROGRAMS := $(patsubst test/programs/%.c,$(B)/programs/%,$(wildcard test/programs/*.c)) \
             $(patsubst test/programs/%.cc,$(B)/programs/%,$(wildcard test/programs/*.cc))
-PROGRAM_FLAGS := -O1 -g -fno-builtin -fno-omit-frame-pointer -Iinclude -pthread -Wall -Wextra
+PROGRAM_FLAGS := -O1 -g -fno-builtin -fno-omit-frame-pointer -D_GNU_SOURCE -Iinclude -pthread \
+                 -Wall -Wextra -MMD -MP
+# What a victim is linked with besides libc.
+PROGRAM_LIBS_mallocx_cases  := -ljemalloc
+PROGRAM_LIBS_static_program := -static
 
 $(B)/programs/%.so: test/programs/%.so.c
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(PROGRAM_FLAGS) -fPIC -shared -o $@ $<
+$(B)/programs/%.so: test/programs/%.so.cc
+	$(call say,CXX,$@)
+	$(Q)mkdir -p $(@D) && $(CXX) $(PROGRAM_FLAGS) -fPIC -shared -o $@ $<
 $(B)/programs/%: test/programs/%.c include/labelprof.h
 	$(call say,CC,$@)
-	$(Q)mkdir -p $(@D) && $(CC) $(PROGRAM_FLAGS) -rdynamic -o $@ $< -ldl -lm
+	$(Q)mkdir -p $(@D) && $(CC) $(PROGRAM_FLAGS) -rdynamic -o $@ $< $(PROGRAM_LIBS_$*) -ldl -lm
 $(B)/programs/%: test/programs/%.cc include/labelprof.h
 	$(call say,CXX,$@)
 	$(Q)mkdir -p $(@D) && $(CXX) $(PROGRAM_FLAGS) -rdynamic -o $@ $< -ldl
