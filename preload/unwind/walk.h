@@ -10,6 +10,7 @@
 #ifndef LABELPROF_UNWIND_WALK_H
 #define LABELPROF_UNWIND_WALK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* A frame is one word: the address of the call (return address - 1) in the low 48 bits, and in
@@ -40,9 +41,12 @@ struct stack_bounds {
 unsigned unwind_walk(struct unwind_regs regs, struct stack_bounds bounds, uint64_t *frames,
                      unsigned max);
 
-/* Like region_open: once, before the first walk. False: no memory. */
-#include <stdbool.h>
+/* Like region_open (and after it): once, before the first walk. False: no memory, or a glibc
+ * before 2.35, where code can't be found without a lock. */
 bool unwind_open(void);
+
+/* The text that counts as this library's. Once, before the first walk; until then nothing does. */
+void unwind_leave_out(uintptr_t start, uintptr_t limit);
 
 /* After a dlclose: if a module went, forget its rules and mark it unloaded. Not in a handler;
  * takes the loader's lock (dl_iterate_phdr), as the dlclose before it did. */
@@ -51,5 +55,14 @@ void unwind_after_unload(void);
 /* Loads libunwind if a pc was met that the built-in evaluator has no rule for. dlopens, so only
  * where the program itself could (thread creation, the flusher). Cheap when there is nothing. */
 void unwind_load_compiler_if_wanted(void);
+
+/* MISSING: looked for and not found; stacks through such a pc stay truncated. */
+enum unwind_compiler {
+    UNWIND_COMPILER_UNWANTED,
+    UNWIND_COMPILER_WANTED,
+    UNWIND_COMPILER_LOADED,
+    UNWIND_COMPILER_MISSING,
+};
+enum unwind_compiler unwind_compiler_state(void);
 
 #endif
