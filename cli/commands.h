@@ -23,7 +23,7 @@ struct command {
     int (*run)(const struct command *command, int argc, char **argv);
     const char *usage;   /* what follows the name on the command line */
     const char *summary; /* one line */
-    const char *text;    /* the rest of its help, whole lines */
+    const char *text;    /* one paragraph */
     const struct arg_option *options;
 };
 

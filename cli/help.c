@@ -23,7 +23,7 @@ void help_overview(void)
          "  labelprof top app.pb.gz");
 }
 
-/* Words of the text between margin and TEXT_COLUMNS, the first line continued at `column`. */
+/* Words of the text between margin and TEXT_COLUMNS; the first line has `column` of them taken. */
 static void print_wrapped(const char *text, int margin, int column)
 {
     while (*text) {
@@ -32,7 +32,7 @@ static void print_wrapped(const char *text, int margin, int column)
             printf("\n%*s", margin, "");
             column = margin;
         }
-        column += printf("%s%.*s", column > margin ? " " : "", n_bytes, text);
+        column += printf("%s%.*s", column == margin ? "" : " ", n_bytes, text);
         text += n_bytes + (text[n_bytes] == ' ');
     }
     putchar('\n');
@@ -53,7 +53,11 @@ static void print_option(const struct arg_option *option)
 
 void help_about(const struct command *command)
 {
-    printf("usage: labelprof %s %s\n\n%s\n", command->name, command->usage, command->text);
+    int margin = printf("usage: labelprof %s", command->name);
+    print_wrapped(command->usage, margin + 1, margin);
+    putchar('\n');
+    print_wrapped(command->text, 0, 0);
+    putchar('\n');
     for (const struct arg_option *option = command->options; option->name; option++)
         if (option->help)
             print_option(option);
@@ -67,15 +71,17 @@ static void print_row(const struct option_row *row)
         printf(" (default: %s)", row->default_text);
     printf("\n    ");
     print_wrapped(row->meaning, 4, 4);
-    printf("    Accepts ");
+    printf("    Accepts");
     print_wrapped(row->accepts, 4, 11);
 }
 
 static void help_env(void)
 {
-    puts("The library reads these variables when the program starts; the programs it starts\n"
-         "inherit them. After a bad value the profiler stays off, says so in one line, and the\n"
-         "program runs unharmed.\n");
+    print_wrapped("The library reads these variables when the program starts; the programs it "
+                  "starts inherit them. After a bad value the profiler stays off, says so in one "
+                  "line, and the program runs unharmed.",
+                  0, 0);
+    putchar('\n');
     for (size_t i = 0; i < n_option_rows; i++)
         print_row(&option_rows[i]);
 }
@@ -88,7 +94,7 @@ static int help_topic(const char *topic)
     else if (strcmp(topic, "env") == 0)
         help_env();
     else {
-        complain("help: no topic '%s'; topics: run, top, tags, help, env", topic);
+        complain("help: no topic '%s'; a subcommand is one, and 'env'", topic);
         return EXIT_USAGE;
     }
     return EXIT_DONE;

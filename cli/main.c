@@ -14,23 +14,22 @@
 
 const struct command commands[] = {
     {"run", run_command,
-     "[--out TEMPLATE] [--sample BYTES] [--label KEY=VALUE]... [--] PROGRAM "
-     "[ARGUMENT]...",
+     "[--out TEMPLATE] [--sample BYTES] [--label KEY=VALUE]... [--] PROGRAM [ARGUMENT]...",
      "run a program under the profiler",
-     "The program is executed with the library in LD_PRELOAD and ends as it always does; its heap\n"
-     "profile is written when it ends. 'labelprof help env' lists what else can be set.\n"
-     "Exit status: the program's; 127 if it was not found, 126 if it could not be executed.\n",
+     "The program is executed with the library in LD_PRELOAD and ends as it always does; its heap "
+     "profile is written when it ends. 'labelprof help env' lists what else can be set. Exit "
+     "status: the program's; 127 if it was not found, 126 if it could not be executed.",
      run_options},
     {"top", top_command, "[OPTION]... FILE...", "the largest, by function or by a label",
-     "flat is what a function itself allocated, cum what it and all it called did, each also in\n"
-     "percent of the total. Several files are summed. '-' reads standard input.\n",
+     "flat is what a function itself allocated, cum what it and all it called did, each also in "
+     "percent of the total. Several files are summed. '-' reads standard input.",
      top_options},
     {"tags", tags_command, "[--type TYPE] FILE...", "every label and its values",
-     "Percentages of values are of their label's total. Several files are summed. '-' reads\n"
-     "standard input.\n",
+     "Percentages of values are of their label's total. Several files are summed. '-' reads "
+     "standard input.",
      tags_options},
     {"help", help_command, "[TOPIC]", "help on a subcommand, or on 'env', the environment",
-     "Topics: run, top, tags, help, env.\n", help_options},
+     "Topics are the subcommands, and env: the LABELPROF_* variables.", help_options},
     {NULL, NULL, NULL, NULL, NULL, NULL},
 };
 

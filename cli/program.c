@@ -59,7 +59,7 @@ static char *find_program(const char *program)
 
 static bool read_head(const char *path, struct head *ret_head)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a FIFO must not hold us up */
     if (fd < 0)
         return false;
     memset(ret_head, 0, sizeof *ret_head);

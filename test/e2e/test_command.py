@@ -558,7 +558,7 @@ class Help(Case):
             self.assertIn(f"usage: labelprof {name} ", about)
             self.assertEqual(about, self.text(name, "--help"))
             self.assertEqual(about, self.text(name, "-h"))
-            self.assertLessEqual(max(map(len, about.splitlines())), 100)
+            self.assertLessEqual(max(map(len, about.splitlines())), 80)
 
     def test_options_of_the_help_are_in_the_man_page(self):
         man = (TOP / "docs" / "labelprof.1").read_text()
@@ -700,7 +700,7 @@ class Run(Case):
                                          (126, b"Permission denied", "/")):
             done = self.run_command(program)
             self.assertEqual(done.returncode, status)
-            self.assertRegex(done.stderr, rb"\Alabelprof: run: .*" + pattern + rb"\n\Z")
+            self.assertRegex(done.stderr, rb"\Alabelprof: run: .*" + pattern + rb".*\n\Z")
 
     def test_a_static_program_runs_with_a_warning(self):
         self.compile('#include <stdio.h>\nint main(void) { puts("ran"); return 3; }',
