@@ -6,12 +6,12 @@
 #include <new>
 #include "common.h"
 
-static NOINLINE void *exact_new() { return ::operator new(48); }
-static NOINLINE void *exact_new_array() { return new char[48]; }
-static NOINLINE void *exact_new_aligned() { return ::operator new(48, std::align_val_t(128)); }
-static NOINLINE void *exact_malloc() { return std::malloc(48); }
-static NOINLINE void *exact_calloc() { return std::calloc(6, 8); }
-static NOINLINE void *exact_realloc() { return std::realloc(exact_malloc(), 96); }
+extern "C" NOINLINE void *exact_new() { return ::operator new(48); }
+extern "C" NOINLINE void *exact_new_array() { return new char[48]; }
+extern "C" NOINLINE void *exact_new_aligned() { return ::operator new(48, std::align_val_t(128)); }
+extern "C" NOINLINE void *exact_malloc() { return std::malloc(48); }
+extern "C" NOINLINE void *exact_calloc() { return std::calloc(6, 8); }
+extern "C" NOINLINE void *exact_realloc() { return std::realloc(exact_malloc(), 96); }
 
 template <typename Make, typename Drop> static void run(long n, Make make, Drop drop)
 {

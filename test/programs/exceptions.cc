@@ -7,7 +7,7 @@
 #include <vector>
 #include "common.h"
 
-static NOINLINE void bottom_of_deep_stack()
+extern "C" NOINLINE void bottom_of_deep_stack()
 {
     for (int i = 0; i < 10; i++)
         keep(::operator new(100));

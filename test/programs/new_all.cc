@@ -5,15 +5,15 @@
 #include <new>
 #include "common.h"
 
-static NOINLINE void *by_new() { return ::operator new(100); }
-static NOINLINE void *by_new_array() { return ::operator new[](100); }
-static NOINLINE void *by_new_nothrow() { return ::operator new(100, std::nothrow); }
-static NOINLINE void *by_new_array_nothrow() { return ::operator new[](100, std::nothrow); }
+extern "C" NOINLINE void *by_new() { return ::operator new(100); }
+extern "C" NOINLINE void *by_new_array() { return ::operator new[](100); }
+extern "C" NOINLINE void *by_new_nothrow() { return ::operator new(100, std::nothrow); }
+extern "C" NOINLINE void *by_new_array_nothrow() { return ::operator new[](100, std::nothrow); }
 static constexpr auto A64 = std::align_val_t(64);
-static NOINLINE void *by_new_aligned() { return ::operator new(100, A64); }
-static NOINLINE void *by_new_array_aligned() { return ::operator new[](100, A64); }
-static NOINLINE void *by_new_aligned_nothrow() { return ::operator new(100, A64, std::nothrow); }
-static NOINLINE void *by_new_array_aligned_nothrow()
+extern "C" NOINLINE void *by_new_aligned() { return ::operator new(100, A64); }
+extern "C" NOINLINE void *by_new_array_aligned() { return ::operator new[](100, A64); }
+extern "C" NOINLINE void *by_new_aligned_nothrow() { return ::operator new(100, A64, std::nothrow); }
+extern "C" NOINLINE void *by_new_array_aligned_nothrow()
 {
     return ::operator new[](100, A64, std::nothrow);
 }

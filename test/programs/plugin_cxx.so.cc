@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-__attribute__((noinline)) static void *gamma_news(std::size_t size)
+extern "C" __attribute__((noinline)) void *gamma_news(std::size_t size)
 {
     void *object = ::operator new(size);
     __asm__ volatile("" : : "r"(object) : "memory");
