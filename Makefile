@@ -27,8 +27,9 @@ LIB_LIBS   := -l:libprotobuf-c.a -l:libz.a
 CLI_LIBS   := -lprotobuf-c -lz -ljemalloc -lstdc++
 
 LIB_SRC := $(wildcard preload/*.c preload/*/*.c)
-ENC_SRC := $(filter-out encoder/reader.c,$(wildcard encoder/*.c))
-CLI_SRC := $(wildcard cli/*.c) encoder/reader.c
+READER_SRC := $(wildcard encoder/reader*.c)
+ENC_SRC := $(filter-out $(READER_SRC),$(wildcard encoder/*.c))
+CLI_SRC := $(wildcard cli/*.c) $(READER_SRC)
 GEN_SRC := $(patsubst encoder/%.proto,$(B)/gen/encoder/%.pb-c.c,$(wildcard encoder/*.proto))
 
 LIB_OBJ := $(patsubst %.c,$(B)/lib/%.o,$(LIB_SRC) $(ENC_SRC)) \

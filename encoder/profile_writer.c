@@ -22,7 +22,10 @@ enum {
     STRING_FIELD = 6
 };
 
-enum { MAX_VALUE_TYPES = 16, PREFIX_BYTES = 1 + 10 };
+/* A varint has at most 10 bytes; a field at most one more for its tag, or two for tag and a length
+ * below 128. */
+enum { MAX_VALUE_TYPES = 16, VARINT_BYTES = 10, FIELD_BYTES = 2 + VARINT_BYTES, PREFIX_BYTES = 11 };
+enum { LABEL_BYTES = 5 * FIELD_BYTES, SMALL_MESSAGE_BYTES = 16 * FIELD_BYTES };
 
 /* Everything grows in scratch; the arrays keep their size from one message to the next. */
 struct profile_writer {
@@ -39,7 +42,9 @@ struct profile_writer {
     uint32_t n_functions;
     size_t n_value_types;
     struct scratch_array packed; /* one message on its way out */
-    struct scratch_array ids;    /* uint64_t */
+    struct scratch_array ids;    /* uint64_t: of the last sample's locations */
+    struct scratch_array frames; /* uint64_t: its frames */
+    size_t n_frames;
     struct scratch_array labels; /* Pprof__Label */
     struct scratch_array label_pointers;
 };
@@ -75,16 +80,19 @@ static size_t write_prefix(uint8_t *to, unsigned field, size_t n_bytes)
     return n;
 }
 
+/* Packs without measuring first, which would cost as much again: max_bytes is an upper bound. The
+ * prefix goes right before the message once its length is known. */
 static void put_message(struct profile_writer *writer, unsigned field,
-                        const ProtobufCMessage *message)
+                        const ProtobufCMessage *message, size_t max_bytes)
 {
-    size_t n_bytes = protobuf_c_message_get_packed_size(message);
-    if (!reserve(writer, &writer->packed, n_bytes + PREFIX_BYTES))
+    uint8_t prefix[PREFIX_BYTES];
+    if (!reserve(writer, &writer->packed, PREFIX_BYTES + max_bytes))
         return;
-    uint8_t *packed = writer->packed.start;
-    size_t n = write_prefix(packed, field, n_bytes);
-    n += protobuf_c_message_pack(message, packed + n);
-    put(writer, packed, n);
+    uint8_t *packed = (uint8_t *)writer->packed.start + PREFIX_BYTES;
+    size_t n_bytes = protobuf_c_message_pack(message, packed);
+    size_t n_prefix = write_prefix(prefix, field, n_bytes);
+    memcpy(packed - n_prefix, prefix, n_prefix);
+    put(writer, packed - n_prefix, n_prefix + n_bytes);
 }
 
 /* Part of the Profile message itself: parts of a message add up to it. */
@@ -220,7 +228,7 @@ void profile_add_mapping(struct profile_writer *writer, const struct profile_map
     message.file_offset = mapping->offset;
     message.filename = string_of_c(writer, mapping->file);
     message.build_id = hex_string_of(writer, mapping->build_id, mapping->build_id_bytes);
-    put_message(writer, MAPPING_FIELD, &message.base);
+    put_message(writer, MAPPING_FIELD, &message.base, SMALL_MESSAGE_BYTES);
 }
 
 void profile_add_comment(struct profile_writer *writer, const char *text, size_t n_bytes)
@@ -310,18 +318,38 @@ static bool fill_labels(struct profile_writer *writer, Pprof__Sample *sample,
     return true;
 }
 
+/* How many outermost frames the stack has in common with the last one. */
+static size_t common_frames(const struct profile_writer *writer, const uint64_t *frames,
+                            size_t n_frames)
+{
+    const uint64_t *last = (const uint64_t *)writer->frames.start + writer->n_frames;
+    size_t n = 0, n_max = n_frames < writer->n_frames ? n_frames : writer->n_frames;
+    frames += n_frames;
+    while (n < n_max && frames[-1 - (ptrdiff_t)n] == last[-1 - (ptrdiff_t)n])
+        n++;
+    return n;
+}
+
+/* Samples come stack by stack, so most of a stack is the last one's: those ids are kept. */
 static bool fill_locations(struct profile_writer *writer, Pprof__Sample *sample,
                            const uint64_t *frames, size_t n_frames)
 {
-    if (!reserve(writer, &writer->ids, n_frames * sizeof(uint64_t)))
+    size_t n_bytes = n_frames * sizeof(*frames);
+    if (!reserve(writer, &writer->ids, n_bytes + 1) ||
+        !reserve(writer, &writer->frames, n_bytes + 1)) /* + 1: there for no frames, too */
         return false;
-    sample->location_id = writer->ids.start;
-    sample->n_location_id = n_frames;
-    for (size_t i = 0; i < n_frames; i++) {
-        sample->location_id[i] = frames_id(&writer->locations, frames[i]);
-        if (unlikely(sample->location_id[i] == 0))
+    size_t n_common = common_frames(writer, frames, n_frames), n_new = n_frames - n_common;
+    uint64_t *ids = writer->ids.start;
+    memmove(ids + n_new, ids + writer->n_frames - n_common, n_common * sizeof(*ids));
+    for (size_t i = 0; i < n_new; i++) {
+        ids[i] = frames_id(&writer->locations, frames[i]);
+        if (unlikely(ids[i] == 0))
             fail(writer, -ENOMEM);
     }
+    memcpy(writer->frames.start, frames, n_bytes);
+    writer->n_frames = n_frames;
+    sample->location_id = ids;
+    sample->n_location_id = n_frames;
     return true;
 }
 
@@ -334,7 +362,9 @@ void profile_add_sample(struct profile_writer *writer, const uint64_t *frames, s
         return;
     sample.n_value = writer->n_value_types;
     sample.value = (int64_t *)values; /* packing only reads it */
-    put_message(writer, SAMPLE_FIELD, &sample.base);
+    put_message(writer, SAMPLE_FIELD, &sample.base,
+                SMALL_MESSAGE_BYTES + (n_frames + sample.n_value) * VARINT_BYTES +
+                    sample.n_label * LABEL_BYTES);
 }
 
 /* The function of that name in that mapping: names_find goes mapping by mapping, so remembering
@@ -353,7 +383,7 @@ static int64_t function_of(void *context, uint32_t mapping, struct profile_text 
     entry->function_id = ++writer->n_functions;
     message.id = entry->function_id;
     message.name = message.system_name = string;
-    put_message(writer, FUNCTION_FIELD, &message.base);
+    put_message(writer, FUNCTION_FIELD, &message.base, SMALL_MESSAGE_BYTES);
     return message.id;
 }
 
@@ -370,7 +400,7 @@ static void put_location(struct profile_writer *writer, uint32_t id, uint32_t fu
     message.n_line = function != 0;
     /* A named frame of no mapping is a pseudo frame. */
     message.address = function && !mapping ? 0 : address_of(frame);
-    put_message(writer, LOCATION_FIELD, &message.base);
+    put_message(writer, LOCATION_FIELD, &message.base, SMALL_MESSAGE_BYTES);
 }
 
 static void put_locations(struct profile_writer *writer)
@@ -394,7 +424,8 @@ static void drop_all(struct profile_writer *writer)
 {
     struct scratch_array *const arrays[] = {&writer->symbol_text, &writer->mappings,
                                             &writer->packed,      &writer->ids,
-                                            &writer->labels,      &writer->label_pointers};
+                                            &writer->frames,      &writer->labels,
+                                            &writer->label_pointers};
     for (size_t i = 0; i < ARRAY_LENGTH(arrays); i++)
         scratch_drop(&writer->scratch, arrays[i]);
     frames_end(&writer->locations);

@@ -2,7 +2,7 @@
 # Unit tests: every stage but the doors, built with ASan+UBSan and again with TSan.
 # Programs: small victims, one behaviour each, for the end-to-end tests on the shipped library.
 
-UNIT_SRC := $(filter-out preload/interpose/% preload/session.c,$(LIB_SRC)) $(ENC_SRC) encoder/reader.c
+UNIT_SRC := $(filter-out preload/interpose/% preload/session.c,$(LIB_SRC)) $(ENC_SRC) $(READER_SRC)
 UNIT_CFLAGS := -std=gnu11 -O1 -g -D_GNU_SOURCE -DLABELPROF_VERSION='"$(VERSION)"' $(WARN) \
                -I. -Ipreload -I$(B)/gen -MMD -MP -fno-omit-frame-pointer
 SAN_asan := -fsanitize=address,undefined -fno-sanitize-recover=undefined
