@@ -131,9 +131,35 @@ static struct bytes open_block(struct bytes *program)
     return block;
 }
 
+static void define_cfa(struct machine *machine, uint64_t reg, int64_t offset)
+{
+    machine->row.cfa = CFA_REGISTER;
+    machine->row.cfa_register = reg;
+    machine->row.cfa_offset = offset;
+}
+
+/* The linker's, for .plt: CFA = SP + 8, and 8 more behind the stub's push, that is, from byte k of
+ * its 16 on. Its addresses are known here, so it is as plain as any. */
+static bool define_cfa_in_plt(struct machine *machine, struct bytes block)
+{
+    static const uint8_t before[] = {0x77, 8, 0x80, 0, 0x3f, 0x1a}; /* SP+8, rip+0, 15, and */
+    static const uint8_t after[] = {0x2a, 0x33, 0x24, 0x22};        /* ≥, 3, <<, + */
+    enum { N_BEFORE = sizeof(before), N_ALL = sizeof(before) + 1 + sizeof(after), LITERAL_0 = 0x30 };
+    if (!block.ok || block.limit - block.at != N_ALL ||
+        memcmp((const void *)block.at, before, sizeof(before)) != 0 ||
+        memcmp((const void *)(block.at + N_BEFORE + 1), after, sizeof(after)) != 0)
+        return false;
+    bytes_skip(&block, N_BEFORE);
+    bool is_pushed = (machine->target & 15) >= bytes_unsigned(&block, 1) - LITERAL_0;
+    define_cfa(machine, REG_SP_COLUMN, is_pushed ? 16 : 8);
+    return true;
+}
+
 /* gcc's realigned stacks: CFA = *(BP + n). */
 static void define_cfa_expression(struct machine *machine, struct bytes block)
 {
+    if (define_cfa_in_plt(machine, block))
+        return;
     uint64_t base = bytes_unsigned(&block, 1);
     int64_t offset = bytes_sleb(&block);
     bool is_known = base == EXPR_BREG_BP && bytes_unsigned(&block, 1) == EXPR_DEREF && block.ok &&
@@ -149,13 +175,6 @@ static void save_expression(struct machine *machine, uint64_t reg, struct bytes 
     int64_t offset = bytes_sleb(&block);
     bool is_known = base == EXPR_BREG_BP && offset == 0 && block.ok && block.at == block.limit;
     save(machine, reg, is_known ? SAVED_AT_BP : SAVED_OTHER, 0);
-}
-
-static void define_cfa(struct machine *machine, uint64_t reg, int64_t offset)
-{
-    machine->row.cfa = CFA_REGISTER;
-    machine->row.cfa_register = reg;
-    machine->row.cfa_offset = offset;
 }
 
 static bool execute_location(struct machine *machine, struct bytes *program, uint8_t op)

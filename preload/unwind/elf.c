@@ -10,8 +10,8 @@
 #include "base/sys.h"
 #include "unwind/modules.h"
 
-/* Weak: on an older glibc the library still loads, and unwinding is off. */
-extern __typeof(_dl_find_object) _dl_find_object __attribute__((weak));
+/* By name, for a linked reference, even a weak one, would bind the library to glibc 2.35. */
+static __typeof(&_dl_find_object) find_object; /* fixed by elf_open */
 
 struct headers {
     const ElfW(Phdr) *first;
@@ -129,16 +129,18 @@ static void find_tables(const struct headers *headers, struct cfi_tables *tables
     tables->limit = tables->low + load->p_filesz;
 }
 
-bool elf_can_find(void)
+bool elf_open(void)
 {
-    return &_dl_find_object != NULL;
+    void *symbol = dlsym(RTLD_DEFAULT, "_dl_find_object");
+    memcpy(&find_object, &symbol, sizeof(symbol));
+    return symbol != NULL;
 }
 
 bool elf_find(uintptr_t address, struct elf_segment *ret_segment)
 {
     struct dl_find_object found;
     struct headers headers;
-    if (_dl_find_object((void *)address, &found) != 0 ||
+    if (find_object((void *)address, &found) != 0 ||
         !read_headers((uintptr_t)found.dlfo_map_start, (uintptr_t)found.dlfo_map_end, &headers))
         return false;
     const ElfW(Phdr) *load = load_covering(&headers, address);
@@ -161,7 +163,7 @@ uintptr_t elf_main_code(void)
     const ElfW(Phdr) *table = (const void *)getauxval(AT_PHDR);
     struct headers headers = {.first = table, .n = (unsigned)getauxval(AT_PHNUM)};
     struct dl_find_object found;
-    if (!table || _dl_find_object((void *)table, &found) != 0)
+    if (!table || find_object((void *)table, &found) != 0)
         return 0;
     headers.bias = found.dlfo_link_map->l_addr;
     for (unsigned i = 0; i < headers.n; i++)

@@ -104,7 +104,7 @@ static void expect_rule(const char *letters, const uint8_t *program, size_t n, u
     uintptr_t address = tables.header + CODE_OFFSET + offset;
     assert_int_equal(cfi_rule(&tables, address), expected);
     uint64_t from_libunwind = compiled(&tables, address);
-    if (from_libunwind != RULE_NONE)
+    if (expected != RULE_NONE && expected != RULE_SIGNAL && from_libunwind != RULE_NONE)
         assert_int_equal(from_libunwind, expected);
 }
 
@@ -163,6 +163,20 @@ static void a_realigned_stack_is_known_by_its_two_expressions(void **state)
     EXPECT_RULE(0, RULE_NONE, 0x0f, 4, 0x76, 0x78, 0x06, 0x06); /* one dereference more */
 }
 
+static void the_linkers_stubs_push_half_way(void **state)
+{
+    (void)state;
+#define PLT 0x0f, 11, 0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22
+    for (unsigned offset = 0; offset < 32; offset++) {
+        struct made_up made;
+        make(&made, "zR", (const uint8_t[]){PLT}, sizeof((uint8_t[]){PLT}));
+        struct cfi_tables tables = tables_of(&made);
+        uintptr_t address = tables.header + CODE_OFFSET + offset;
+        assert_int_equal(cfi_rule(&tables, address), SP_PLUS(address % 16 >= 11 ? 16 : 8));
+        assert_int_equal(cfi_rule(&tables, address), compiled(&tables, address));
+    }
+}
+
 static void what_has_no_rule_gets_none(void **state)
 {
     (void)state;
@@ -187,14 +201,14 @@ static void the_outermost_frame_says_so(void **state)
 static void a_signal_frame_is_known_by_its_letter(void **state)
 {
     (void)state;
-    expect_rule("zRS", NULL, 0, 0, RULE_SIGNAL);
+    expect_rule("zRS", (const uint8_t[]){0}, 1, 0, RULE_SIGNAL);
 }
 
 static void an_unknown_letter_means_no_rule(void **state)
 {
     (void)state;
     struct made_up made;
-    make(&made, "zRX", NULL, 0);
+    make(&made, "zRX", (const uint8_t[]){0}, 1);
     struct cfi_tables tables = tables_of(&made);
     assert_int_equal(cfi_rule(&tables, tables.header + CODE_OFFSET), RULE_NONE);
 }
@@ -217,7 +231,7 @@ static void compare_at(const struct cfi_tables *tables, uintptr_t address, struc
     uint64_t ours = cfi_rule(tables, address), theirs = compiled(tables, address);
     if (ours == RULE_NONE && theirs == RULE_NONE) {
         tally->n_neither++;
-    } else if (theirs == RULE_NONE) {
+    } else if (theirs == RULE_NONE || ours == RULE_SIGNAL) {
         tally->n_only_ours++;
     } else if (ours == RULE_NONE) {
         tally->n_only_libunwind++;
@@ -246,6 +260,8 @@ static bool compare_library(const char *name, const char *symbol, struct tally *
 {
     void *handle = dlopen(name, RTLD_NOW);
     void *code = handle ? dlsym(handle, symbol) : NULL;
+    if (handle && !code)
+        code = dlsym(RTLD_DEFAULT, symbol); /* the loader's own handle finds nothing */
     struct elf_segment segment;
     if (!code || !elf_find((uintptr_t)code, &segment))
         return false;
@@ -264,7 +280,7 @@ static void its_rules_are_those_of_libunwind_for_whole_libraries(void **state)
         bool is_everywhere;
     } libraries[] = {
         {"libc.so.6", "qsort", true},
-        {"ld-linux-x86-64.so.2", "__tls_get_addr", true},
+        {"ld-linux-x86-64.so.2", "_dl_mcount", true},
         {"libm.so.6", "sin", true},
         {"libstdc++.so.6", "__cxa_throw", false},
         {"libcrypto.so.3", "EVP_DigestUpdate", false},
@@ -337,6 +353,8 @@ static int load_libunwind(void **state)
     (void)state;
     struct cfi_tables none = {0};
     uint64_t rule;
+    if (!elf_open())
+        return -1;
     compile_rule(&none, 0, 0, &rule);
     return compile_load_if_wanted() ? 0 : -1;
 }
@@ -348,6 +366,7 @@ int main(void)
         cmocka_unit_test(an_epilogue_in_the_middle_is_undone_after_it),
         cmocka_unit_test(every_way_to_say_an_offset_is_understood),
         cmocka_unit_test(a_realigned_stack_is_known_by_its_two_expressions),
+        cmocka_unit_test(the_linkers_stubs_push_half_way),
         cmocka_unit_test(what_has_no_rule_gets_none),
         cmocka_unit_test(the_outermost_frame_says_so),
         cmocka_unit_test(a_signal_frame_is_known_by_its_letter),
