@@ -24,17 +24,24 @@ static const struct scale nanosecond_scales[] = {
     {1, "ns"},
 };
 
+/* Four digits; none behind the point when there is nothing to say there, as pprof has it. */
+static int decimals(double scaled)
+{
+    double magnitude = fabs(scaled);
+    if (magnitude == floor(magnitude) || magnitude >= 999.95)
+        return 0;
+    return magnitude < 99.995 ? 2 : 1;
+}
+
 /* The first scale in which the value, rounded to two places, is at least 1; else the last. */
 static void format_scaled(char text[UNITS_MAX], int64_t value, const struct scale *scales,
                           size_t n_scales)
 {
-    double magnitude = value < 0 ? -(double)value : (double)value;
     size_t i = 0;
-    while (i + 1 < n_scales && magnitude < scales[i].factor * 0.995)
+    while (i + 1 < n_scales && fabs((double)value) < scales[i].factor * 0.995)
         i++;
     double scaled = (double)value / scales[i].factor;
-    int n_decimals = scales[i].factor == 1 ? 0 : magnitude < scales[i].factor * 99.995 ? 2 : 1;
-    snprintf(text, UNITS_MAX, "%.*f%s", n_decimals, scaled, scales[i].suffix);
+    snprintf(text, UNITS_MAX, "%.*f%s", decimals(scaled), scaled, scales[i].suffix);
 }
 
 void units_format(char text[UNITS_MAX], int64_t value, const char *unit)

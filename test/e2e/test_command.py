@@ -280,7 +280,7 @@ class Header(Case):
     def test_it_names_file_program_type_total_samples_and_interval(self):
         path = self.write(small_app())
         head = self.text("top", path)
-        for part in (path, "Program: app", "Type: inuse_space", "Total: 412.0MiB",
+        for part in (path, "Program: app", "Type: inuse_space", "Total: 412MiB",
                      "7 samples", "one every 512KiB"):
             self.assertIn(part, head)
         self.assertNotIn("Note:", head)
@@ -299,6 +299,23 @@ class Header(Case):
         self.assertEqual(notes[2], "memory_used=near budget")
         self.assertEqual(self.json(path)["notes"], notes)
         self.assertIn("Note: 12 ", self.text("tags", path))
+
+
+class Quantities(Case):
+    def test_sizes_have_four_digits_at_most_and_a_unit_that_fits(self):
+        sizes = {1: "1B", 1023: "1.00KiB", 1015: "1015B", 1024: "1KiB", 1536: "1.50KiB",
+                 102400: "100KiB", 102450: "100.0KiB", 1048000: "1.00MiB", 1000 * MIB + 1: "1000MiB",
+                 123456789: "117.7MiB", 5 << 30: "5GiB", (1 << 63) - 1: "8EiB", -1536: "-1.50KiB"}
+        for size, shown in sizes.items():
+            text = self.text("top", self.write(Profile().add(["f"], size)))
+            self.assertEqual(text.splitlines()[-1].split()[0], shown)
+
+    def test_other_units_and_percentages(self):
+        profile = Profile(types=[("delay", "nanoseconds"), ("n", "count")], default="delay")
+        path = self.write(profile.add_values(["f"], (2500000, 7)).add_values(["g"], (5000000, 1)))
+        self.assertRegex(self.text("top", path), r"(?m)^ +5ms +66\.67% +5ms +66\.67%  g$")
+        self.assertRegex(self.text("top", path), r"(?m)^ *2\.50ms +33\.33%")
+        self.assertRegex(self.text("top", "--type", "n", path), r"(?m)^ +7 +87\.50%")
 
 
 class TopByLabel(Case):
@@ -423,16 +440,16 @@ class Terminal(Case):
 class Tags(Case):
     def test_every_key_with_totals_and_percent(self):
         text = self.text("tags", self.write(small_app()))
-        self.assertRegex(text, r"(?m)^tenant: Total 400\.0MiB, 97\.09% of all\n"
-                               r" +300\.0MiB +75\.00%  acme\n +100\.0MiB +25\.00%  globex$")
-        self.assertRegex(text, r"(?m)^bytes: Total 400\.0MiB.*\n +300\.0MiB +75\.00%  1048576 bytes")
+        self.assertRegex(text, r"(?m)^tenant: Total 400MiB, 97\.09% of all\n"
+                               r" +300MiB +75\.00%  acme\n +100MiB +25\.00%  globex$")
+        self.assertRegex(text, r"(?m)^bytes: Total 400MiB.*\n +300MiB +75\.00%  1048576 bytes")
         self.assertLess(text.index("bytes: Total"), text.index("tenant: Total"))
 
     def test_other_types_and_several_files(self):
         path = self.write(small_app())
         self.assertRegex(self.text("tags", "--type", "alloc_space", path),
                          r"1\.27GiB +92\.86%  acme")
-        self.assertRegex(self.text("tags", path, path), r"600\.0MiB +75\.00%  acme")
+        self.assertRegex(self.text("tags", path, path), r"600MiB +75\.00%  acme")
 
     def test_a_profile_without_labels_says_so(self):
         self.assertIn("No labels.", self.text("tags", self.write(Profile().add(["f"], 1))))
