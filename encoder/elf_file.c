@@ -76,7 +76,7 @@ static bool check_head(struct elf_file *elf)
     elf->n_sections = 1;
     if (!read_section(elf, 0, &first))
         elf->n_sections = 0; /* cut off by strip, or corrupt */
-    else /* more than 65279 sections are counted in the first one */
+    else                     /* more than 65279 sections are counted in the first one */
         elf->n_sections = head->e_shnum ? head->e_shnum : first.sh_size;
     if (elf->n_sections > elf->file.n_bytes / sizeof(Elf64_Shdr))
         elf->n_sections = 0;
@@ -198,8 +198,8 @@ bool elf_symbol(struct elf_file *elf, const struct elf_symbols *symbols, uint64_
                    sizeof(*ret_symbol));
 }
 
-size_t elf_name(struct elf_file *elf, const struct elf_symbols *symbols, uint32_t name, char *buffer,
-                size_t size)
+size_t elf_name(struct elf_file *elf, const struct elf_symbols *symbols, uint32_t name,
+                char *buffer, size_t size)
 {
     size_t length = 0;
     while (name + length < symbols->names_bytes && length + 1 < size) {

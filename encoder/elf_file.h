@@ -54,7 +54,7 @@ bool elf_address_shift(struct elf_file *elf, uint64_t start, uint64_t offset, ui
 bool elf_symbol(struct elf_file *elf, const struct elf_symbols *symbols, uint64_t index,
                 Elf64_Sym *ret_symbol);
 /* Copies the name at `name` up to `size` - 1 bytes and a NUL; returns its length, 0 if unusable. */
-size_t elf_name(struct elf_file *elf, const struct elf_symbols *symbols, uint32_t name, char *buffer,
-                size_t size);
+size_t elf_name(struct elf_file *elf, const struct elf_symbols *symbols, uint32_t name,
+                char *buffer, size_t size);
 
 #endif

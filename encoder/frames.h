@@ -8,6 +8,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include "encoder/profile_writer.h"
 #include "encoder/scratch.h"
 
 /* All zero but scratch: valid and empty. */
@@ -24,6 +25,16 @@ void frames_end(struct frames *frames);
 static inline uint64_t frames_at(const struct frames *frames, uint32_t id)
 {
     return ((const uint64_t *)frames->seen.start)[id - 1];
+}
+
+static inline uint64_t frame_address(uint64_t frame)
+{
+    return frame & ((UINT64_C(1) << PROFILE_FRAME_ADDRESS_BITS) - 1);
+}
+
+static inline uint32_t frame_mapping(uint64_t frame)
+{
+    return (uint32_t)(frame >> PROFILE_FRAME_ADDRESS_BITS);
 }
 
 #endif

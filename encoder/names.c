@@ -6,16 +6,6 @@
 
 #include "base/text.h"
 
-static uint64_t address_of(uint64_t frame)
-{
-    return frame & ((UINT64_C(1) << PROFILE_FRAME_ADDRESS_BITS) - 1);
-}
-
-static uint32_t mapping_of(uint64_t frame)
-{
-    return (uint32_t)(frame >> PROFILE_FRAME_ADDRESS_BITS);
-}
-
 static void sift_down(struct symbol_wanted *heap, size_t at, size_t n)
 {
     struct symbol_wanted moved = heap[at];
@@ -48,8 +38,8 @@ static int emit_names(const struct names_job *job, uint32_t mapping,
 {
     int64_t function = 0;
     for (size_t i = 0; i < n; i++) {
-        bool is_same = i > 0 && wanted[i].start == wanted[i - 1].start &&
-                       wanted[i].name == wanted[i - 1].name;
+        bool is_same =
+            i > 0 && wanted[i].start == wanted[i - 1].start && wanted[i].name == wanted[i - 1].name;
         if (!is_same) {
             struct profile_text name = symbols_name(job->symbols, &wanted[i]);
             function = name.n_bytes ? job->emit(job->context, mapping, name) : 0;
@@ -82,7 +72,7 @@ static int name_mapping(const struct names_job *job, uint32_t mapping, struct sy
                         size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        wanted[i].address = address_of(wanted[i].address);
+        wanted[i].address = frame_address(wanted[i].address);
     if (mapping == 0)
         return name_pseudo_frames(job, wanted, n);
     if (mapping > job->n_mappings || !symbols_open(job->symbols, &job->mappings[mapping - 1]))
@@ -105,9 +95,9 @@ int names_find(const struct names_job *job, struct scratch *scratch)
         wanted[id - 1] = (struct symbol_wanted){.address = frames_at(job->frames, id), .id = id};
     sort(wanted, n);
     for (size_t first = 0, next; first < n && !error; first = next) {
-        uint32_t mapping = mapping_of(wanted[first].address);
+        uint32_t mapping = frame_mapping(wanted[first].address);
         next = first + 1;
-        while (next < n && mapping_of(wanted[next].address) == mapping)
+        while (next < n && frame_mapping(wanted[next].address) == mapping)
             next++;
         error = name_mapping(job, mapping, wanted + first, next - first);
     }

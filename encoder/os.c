@@ -134,6 +134,7 @@ bool os_is_special(const char *path)
 {
     struct stat st;
     if (strncmp(path, "/dev/", 5) == 0 || strncmp(path, "/proc/", 6) == 0)
-        return sys_call(SYS_access, (long)path, 0, 0, 0, 0, 0) == 0 && strncmp(path, "/dev/shm/", 9);
+        return sys_call(SYS_access, (long)path, 0, 0, 0, 0, 0) == 0 &&
+               strncmp(path, "/dev/shm/", 9);
     return sys_call(SYS_stat, (long)path, (long)&st, 0, 0, 0, 0) == 0 && !S_ISREG(st.st_mode);
 }

@@ -6,7 +6,8 @@
  * Memory: its own anonymous mappings, given back by profile_end; grows with distinct addresses
  * and label strings, never with the number of samples. No malloc, no stdio, no locale.
  * Threads: one writer per thread at a time. Signals: safe where its sink is.
- * Failure: the first error sticks and is returned by profile_end (-errno); calls after it do nothing.
+ * Failure: the first error sticks and is returned by profile_end (-errno); calls after it do
+ * nothing.
  */
 #ifndef LABELPROF_ENCODER_PROFILE_WRITER_H
 #define LABELPROF_ENCODER_PROFILE_WRITER_H
@@ -72,8 +73,7 @@ void profile_add_mapping(struct profile_writer *writer, const struct profile_map
 void profile_add_comment(struct profile_writer *writer, const char *text, size_t n_bytes);
 /* frames leaf first; values as many as head->n_value_types. */
 void profile_add_sample(struct profile_writer *writer, const uint64_t *frames, size_t n_frames,
-                        const int64_t *values, const struct profile_label *labels,
-                        size_t n_labels);
+                        const int64_t *values, const struct profile_label *labels, size_t n_labels);
 /* Most bytes the writer has had mapped at a time; for bench and tests. */
 size_t profile_peak_bytes(const struct profile_writer *writer);
 /* Names the functions, finishes the stream, frees the writer. 0, or the first error as -errno. */

@@ -174,8 +174,7 @@ static int read_lines(struct reader *reader, const Pprof__Location *from, struct
                            "damaged profile: location %" PRIu64 " names function %" PRIu64
                            ", which is not there; take it again",
                            from->id, line->function_id);
-        lines[i] =
-            (struct read_line){&reader->data.functions[function], line->line, line->column};
+        lines[i] = (struct read_line){&reader->data.functions[function], line->line, line->column};
     }
     to->lines = lines;
     to->n_lines = from->n_line;
@@ -270,8 +269,9 @@ static int read_samples(struct reader *reader)
         const Pprof__Sample *sample = from->sample[i];
         to[i].values = sample->value;
         if (sample->n_value != from->n_sample_type)
-            return damaged(reader, "damaged profile: sample %zu has %zu values of %zu; take it again",
-                           i, sample->n_value, from->n_sample_type);
+            return damaged(reader,
+                           "damaged profile: sample %zu has %zu values of %zu; take it again", i,
+                           sample->n_value, from->n_sample_type);
         error = read_stack(reader, i, sample, &to[i]);
         if (!error)
             error = read_labels(reader, sample, &to[i]);

@@ -58,8 +58,8 @@ struct read_sample {
 
 struct profile_data {
     const struct profile_value_type *value_types;
-    size_t n_value_types; /* at least 1 */
-    const char *default_type; /* "" if the file names none */
+    size_t n_value_types;                  /* at least 1 */
+    const char *default_type;              /* "" if the file names none */
     struct profile_value_type period_type; /* "" and "" if none */
     int64_t period, time_nanos, duration_nanos;
     const char *drop_frames, *keep_frames;
