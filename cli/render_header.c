@@ -56,8 +56,7 @@ void render_header(const struct summary *summary, int64_t total)
     units_format(text, total, summary->unit);
     fputs("Type: ", stdout);
     text_print(stdout, summary->type, TEXT_WHOLE);
-    printf("  Total: %s in %" PRIu64 " sample%s", text, summary->n_samples,
-           summary->n_samples == 1 ? "" : "s");
+    printf("  Total: %s  Samples: %" PRIu64, text, summary->n_samples);
     print_period(summary);
     fputc('\n', stdout);
     for (size_t i = 0; i < summary->notes.n_rows; i++) {

@@ -9,20 +9,29 @@
 #include "cli/memory.h"
 #include "cli/units.h"
 
-/* Comments that describe every profile; a value other than `harmless` deserves a note. */
+/* Comments the library writes. Those without a text describe every profile; the others are a note
+ * made of before, value and after, unless the value is 0. */
 struct comment {
-    const char *key;
-    const char *harmless; /* NULL: any value */
-    const char *note;     /* follows the value */
+    const char *key, *before, *after;
+    bool is_bytes;
 };
 static const struct comment known_comments[] = {
-    {"labelprof_version", NULL, NULL},
-    {"sample_bytes", NULL, NULL},
-    {"cycle", NULL, NULL},
-    {"command", NULL, NULL},
-    {"samples", NULL, NULL},
-    {"refused", "0", "samples could not be started: totals are too low"},
-    {"lost", "0", "events were lost: totals are off"},
+    {"labelprof_version", NULL, NULL, false},
+    {"sample_bytes", NULL, NULL, false},
+    {"cycle", NULL, NULL, false},
+    {"command", NULL, NULL, false},
+    {"samples", NULL, NULL, false},
+    {"stacks", NULL, NULL, false},
+    {"label_sets", NULL, NULL, false},
+    {"memory_used_bytes", NULL, NULL, false},
+    {"memory_budget_bytes", NULL, NULL, false},
+    {"refused", "", " samples could not be started: totals are low by their share", false},
+    {"lost", "", " events were lost: totals are off by their share", false},
+    {"implied_frees", "", " frees went unseen until the address came back", false},
+    {"interval_bytes_now", "the sampling interval grew to ",
+     ", for memory near LABELPROF_MAX_MEMORY: totals stay right, with more noise", true},
+    {"label_sets_over_limit", "more label sets than ",
+     " (LABELPROF_MAX_LABEL_SETS): the rest allocates under (other)", false},
 };
 
 static const struct comment *find_comment(const char *text, size_t key_bytes)
@@ -34,15 +43,30 @@ static const struct comment *find_comment(const char *text, size_t key_bytes)
     return NULL;
 }
 
-/* A comment this version does not know is something its writer wanted read: shown as it is. */
-static void add_note(struct summary *summary, const char *path, const char *text)
+/* NULL: nothing a reader must know. A comment that is not in the table is something its writer
+ * wanted read: shown as it is. */
+static char *make_note(const char *text)
 {
     size_t key_bytes = strcspn(text, "=");
     const char *value = text[key_bytes] ? text + key_bytes + 1 : "";
     const struct comment *known = find_comment(text, key_bytes);
-    if (known && (!known->harmless || strcmp(value, known->harmless) == 0))
+    char size[UNITS_MAX];
+    if (!known)
+        return xstrdup(text);
+    if (!known->before || strcmp(value, "0") == 0)
+        return NULL;
+    if (known->is_bytes) {
+        units_format(size, strtoll(value, NULL, 10), "bytes");
+        value = size;
+    }
+    return xformat("%s%s%s", known->before, value, known->after);
+}
+
+static void add_note(struct summary *summary, const char *path, const char *text)
+{
+    char *note = make_note(text);
+    if (!note)
         return;
-    char *note = known ? xformat("%s %s", value, known->note) : xstrdup(text);
     char *line = summary->n_paths > 1 ? xformat("%s: %s", path, note) : xstrdup(note);
     aggregate_row_of(&summary->notes, line);
     free(note);
@@ -65,7 +89,7 @@ static void add_program(struct summary *summary, const struct profile_data *prof
         aggregate_row_of(&summary->programs, command);
 }
 
-/* Sampled objects if the profile says how many, else its records. */
+/* Samples taken if the profile says how many, else its records. */
 static uint64_t count_samples(const struct profile_data *profile)
 {
     const char *samples = profile_comment(profile, "samples");
