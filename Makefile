@@ -30,11 +30,13 @@ LIB_SRC := $(wildcard preload/*.c preload/*/*.c)
 READER_SRC := $(wildcard encoder/reader*.c)
 ENC_SRC := $(filter-out $(READER_SRC),$(wildcard encoder/*.c))
 CLI_SRC := $(wildcard cli/*.c) $(READER_SRC)
+# What the options and the encoder stand on.
+CLI_BASE := $(patsubst %,preload/base/%.c,options text sys)
 GEN_SRC := $(patsubst encoder/%.proto,$(B)/gen/encoder/%.pb-c.c,$(wildcard encoder/*.proto))
 
 LIB_OBJ := $(patsubst %.c,$(B)/lib/%.o,$(LIB_SRC) $(ENC_SRC)) \
            $(patsubst $(B)/gen/%.c,$(B)/lib/gen/%.o,$(GEN_SRC))
-CLI_OBJ := $(patsubst %.c,$(B)/cli/%.o,$(CLI_SRC) $(ENC_SRC) preload/base/options.c) \
+CLI_OBJ := $(patsubst %.c,$(B)/cli/%.o,$(CLI_SRC) $(ENC_SRC) $(CLI_BASE)) \
            $(patsubst $(B)/gen/%.c,$(B)/cli/gen/%.o,$(GEN_SRC))
 
 .PHONY: all demo check bench install uninstall clean deps unit programs
