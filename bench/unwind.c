@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * What a stack costs: unwind_walk against glibc's backtrace() on the same stacks, A B A B in one
- * run, warm; then the first sight of every call site, by forgetting all rules before each walk.
- * Prints ns per frame (the fastest of the rounds of each) and the ratio. Alone on a core, please.
+ * run, warm; then at first sight, by forgetting all rules before each walk.
+ * Prints ns per frame, or per distinct call site, of the fastest round of each, and the ratio.
  */
 #include <execinfo.h>
 #include <stdio.h>
@@ -26,87 +26,119 @@ static __attribute__((noinline)) unsigned walk_here(uint64_t *frames)
     return unwind_walk(regs, bounds, frames, MAX_FRAMES);
 }
 
-static double ns_per_frame(int use_glibc, int repeats)
+static uint64_t frames[MAX_FRAMES];
+static void *pcs[MAX_FRAMES];
+
+static unsigned distinct(void)
 {
-    static uint64_t frames[MAX_FRAMES];
-    static void *pcs[MAX_FRAMES];
-    unsigned long n_frames = 0;
+    unsigned n = walk_here(frames), n_distinct = 0;
+    for (unsigned i = 0; i < n; i++) {
+        unsigned j = 0;
+        while (frames[j] != frames[i])
+            j++;
+        n_distinct += i == j;
+    }
+    return n_distinct;
+}
+
+static double ns_per_walk(int use_glibc, int repeats)
+{
     uint64_t from = sys_monotonic_ns();
     for (int i = 0; i < repeats; i++) {
         if (want_cold)
             modules_new_generation();
-        n_frames += use_glibc ? (unsigned)backtrace(pcs, MAX_FRAMES) : walk_here(frames);
+        if (use_glibc)
+            backtrace(pcs, MAX_FRAMES);
+        else
+            walk_here(frames);
     }
-    return (double)(sys_monotonic_ns() - from) / (double)n_frames;
+    return (double)(sys_monotonic_ns() - from) / repeats;
 }
 
-static void measure(int depth)
+static void measure(void)
 {
     int repeats = want_cold ? COLD_REPEATS : WARM_REPEATS;
-    double ours = 1e9, theirs = 1e9;
+    double ours = 1e12, theirs = 1e12;
     for (int round = 0; round < ROUNDS; round++) {
-        double a = ns_per_frame(0, repeats), b = ns_per_frame(1, repeats / 10);
+        double a = ns_per_walk(0, repeats), b = ns_per_walk(1, repeats / 10);
         ours = a < ours ? a : ours;
         theirs = b < theirs ? b : theirs;
     }
-    printf("unwind %-11s depth %3d  labelprof %7.2f ns/frame  backtrace %7.2f ns/frame  ratio %.4f\n",
-           want_cold ? "first sight" : "warm", depth, ours, theirs, ours / theirs);
+    unsigned n_frames = walk_here(frames), n_sites = distinct();
+    if (want_cold) {
+        printf("unwind first sight depth %3u (%2u sites)  %7.1f ns/site  backtrace %7.1f ns/frame  "
+               "walk ratio %.3f\n",
+               n_frames, n_sites, ours / n_sites, theirs / n_frames, ours / theirs);
+    } else {
+        printf("unwind warm        depth %3u             %7.2f ns/frame  backtrace %7.1f ns/frame  "
+               "walk ratio %.3f\n",
+               n_frames, ours / n_frames, theirs / n_frames, ours / theirs);
+    }
 }
 
-/* Four functions with frames of their own kinds, so that the stack isn't one call site repeated. */
-static int descend_a(int left, int depth);
+/* Functions whose frames are of several kinds, each with `left` frames still to make below it. */
+static void descend(int left);
+static void (*volatile go_on)(int) = descend; /* no call is inlined or turned into a jump */
 
-static __attribute__((noinline)) int descend_d(int left, int depth)
+static __attribute__((noinline)) void with_room(int left)
 {
     volatile char room[200];
     room[0] = (char)left;
-    int result = descend_a(left, depth) + room[0];
-    return result;
+    go_on(left - 1);
+    room[1] = room[0];
 }
 
-static __attribute__((noinline)) int descend_c(int left, int depth)
+static __attribute__((noinline)) void with_alloca(int left)
 {
     char *room = __builtin_alloca((size_t)(left & 15) * 16 + 16);
-    room[0] = (char)left;
     __asm__ volatile("" : : "r"(room) : "memory");
-    return (left > 1 ? descend_d(left - 1, depth) : descend_a(left - 1, depth)) + room[0];
+    go_on(left - 1);
+    __asm__ volatile("" : : "r"(room) : "memory");
 }
 
-static int compare(const void *a, const void *b)
+static __typeof(&bsearch) volatile search = bsearch; /* libc's, not the header's inline one */
+
+static int called_back(const void *key, const void *element)
 {
-    (void)b;
-    const int *left_depth = a;
-    descend_c(left_depth[0], left_depth[1]);
+    (void)element;
+    go_on(*(const int *)key - 1);
+    __asm__ volatile("");
     return 0;
 }
 
-static __attribute__((noinline)) int descend_b(int left, int depth)
+static __attribute__((noinline)) void through_libc(int left)
 {
-    int key[2] = {left - 1, depth};
-    if (left % 8 != 0)
-        return descend_c(left - 1, depth) + 1;
-    return bsearch(key, key, 1, sizeof(key), compare) != NULL;
+    int key = left - 2; /* bsearch's own frame, and called_back's */
+    search(&key, &key, 1, sizeof(key), called_back);
+    __asm__ volatile("");
 }
 
-static __attribute__((noinline)) int descend_a(int left, int depth)
+static __attribute__((noinline)) void descend(int left)
 {
-    if (left > 0)
-        return descend_b(left - 1, depth) + 1;
-    measure(depth);
-    return 0;
+    if (left <= 0)
+        measure();
+    else if (left % 8 == 0 && left > 3)
+        through_libc(left - 1);
+    else if (left % 3 == 0)
+        with_alloca(left - 1);
+    else if (left % 3 == 1)
+        with_room(left - 1);
+    else
+        go_on(left - 1);
+    __asm__ volatile(""); /* no tail calls */
 }
 
 int main(void)
 {
     static const int depths[] = {12, 30, 100};
-    if (!region_open(1 << 20, 1 << 20) || !unwind_open())
-        return 1;
-    uintptr_t here = (uintptr_t)__builtin_frame_address(0);
-    bounds = (struct stack_bounds){here - (1 << 20), here + 64};
+    enum { FRAMES_ABOVE = 7 }; /* walk_here, measure, the last descend, main, libc's 3 */
     extern void *__libc_stack_end;
     bounds.high = (uintptr_t)__libc_stack_end;
+    bounds.low = bounds.high - (1 << 20);
+    if (!region_open(1 << 20, 1 << 20) || !unwind_open())
+        return 1;
     for (want_cold = 0; want_cold < 2; want_cold++)
         for (unsigned i = 0; i < sizeof(depths) / sizeof(depths[0]); i++)
-            descend_a(depths[i] - 3, depths[i]);
+            descend(depths[i] - FRAMES_ABOVE);
     return 0;
 }

@@ -340,7 +340,14 @@ uint64_t cfi_rule(const struct cfi_tables *tables, uintptr_t address)
     enum fde_status status = tables->header ? fde_find(tables, address, &fde) : FDE_NOT_COVERED;
     if (status != FDE_FOUND)
         return status == FDE_NOT_COVERED ? RULE_GUESS : RULE_NONE;
-    struct machine machine = {.fde = &fde, .location = fde.begin, .target = address, .ok = true};
+    struct machine machine; /* not cleared as a whole: `remembered` is most of it */
+    machine.fde = &fde;
+    machine.location = fde.begin;
+    machine.target = address;
+    machine.row = (struct row){.cfa = CFA_REGISTER};
+    machine.initial = machine.row;
+    machine.n_remembered = 0;
+    machine.ok = true;
     if (!run(&machine, fde.common))
         return RULE_NONE;
     machine.initial = machine.row;

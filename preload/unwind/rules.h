@@ -26,7 +26,8 @@ struct rule_set {
     struct rule_slot slots[RULES_WAYS];
 } __attribute__((aligned(64)));
 
-extern struct rule_set *rules_table; /* fixed by rules_open */
+/* Fixed by rules_open. Hidden, so that it is read without the detour of a foreign symbol. */
+extern struct rule_set *rules_table __attribute__((visibility("hidden")));
 
 bool rules_open(void);
 
@@ -36,9 +37,11 @@ uint64_t rules_generation_bits(void);
 /* Finds the rule out and remembers it. `stack_left_bytes`: what may be used to do so. */
 uint64_t rules_add(uint64_t key, uintptr_t stack_left_bytes);
 
+/* The low bits of code addresses are as good as random, and mixing them would lengthen what each
+ * frame waits for: pc → set → rule → caller's pc. */
 static inline struct rule_set *rules_set_of(uint64_t key)
 {
-    return &rules_table[key * UINT64_C(0x9e3779b97f4a7c15) >> (64 - RULES_LG_SETS)];
+    return &rules_table[key & ((1u << RULES_LG_SETS) - 1)];
 }
 
 /* The slot is read key, rule, key: the same key twice, and the rule between them is its own. Only
@@ -46,6 +49,7 @@ static inline struct rule_set *rules_set_of(uint64_t key)
 static inline bool rules_find(uint64_t key, uint64_t *ret_rule)
 {
     struct rule_set *set = rules_set_of(key);
+#pragma GCC unroll 4
     for (int way = 0; way < RULES_WAYS; way++) {
         struct rule_slot *slot = &set->slots[way];
         /* Pairs with the release of the key in rules.c: the rule is at least as new. */

@@ -63,20 +63,49 @@ static inline uint64_t rule_at(const struct walk *walk, uintptr_t address)
     return rules_add(key, stack_left_bytes(walk));
 }
 
-/* The step of nearly all frames, without a branch that depends on the frame. */
-static READS_ANY_STACK inline bool step_plain(struct walk *walk, uint64_t rule)
+/* Where a plain rule finds the caller's state; bp_slot is the return address's if BP isn't saved. */
+struct slots {
+    uintptr_t cfa, ra_slot, bp_slot;
+    bool is_bp_saved;
+};
+
+/* No branch here depends on the frame. */
+static inline struct slots slots_of(const struct unwind_regs *regs, uint64_t rule)
 {
-    uintptr_t base = rule & RULE_BASE_IS_BP ? walk->regs.bp : walk->regs.sp;
+    uintptr_t base = rule & RULE_BASE_IS_BP ? regs->bp : regs->sp;
     uintptr_t cfa = base + (uintptr_t)rule_cfa_offset(rule);
-    uintptr_t ra_slot = cfa - 8;
-    bool is_saved = rule & RULE_BP_IS_SAVED;
-    uintptr_t bp_slot = is_saved ? cfa + (uintptr_t)rule_bp_slot(rule) : ra_slot;
-    if (unlikely(cfa <= walk->regs.sp || !stack_has(&walk->stack, bp_slot) ||
-                 !stack_has(&walk->stack, ra_slot)))
+    bool is_bp_saved = rule & RULE_BP_IS_SAVED;
+    uintptr_t bp_slot = cfa + (is_bp_saved ? (uintptr_t)rule_bp_slot(rule) : (uintptr_t)-8);
+    return (struct slots){cfa, cfa - 8, bp_slot, is_bp_saved};
+}
+
+static READS_ANY_STACK inline void go_to(struct unwind_regs *regs, const struct slots *slots)
+{
+    uintptr_t word = word_at(slots->bp_slot);
+    regs->bp = slots->is_bp_saved ? word : regs->bp;
+    regs->pc = word_at(slots->ra_slot);
+    regs->sp = slots->cfa;
+}
+
+/* The step of nearly all frames, all of it in registers. */
+static inline bool step_quickly(struct unwind_regs *regs, const struct stack *stack, uint64_t rule)
+{
+    struct slots slots = slots_of(regs, rule);
+    if (unlikely(slots.cfa <= regs->sp || !stack_holds(stack, slots.ra_slot) ||
+                 !stack_holds(stack, slots.bp_slot)))
         return false;
-    walk->regs.bp = is_saved ? word_at(bp_slot) : walk->regs.bp;
-    walk->regs.sp = cfa;
-    walk->regs.pc = word_at(ra_slot);
+    go_to(regs, &slots);
+    return true;
+}
+
+/* The same where pages must be probed. */
+static bool step_plain(struct walk *walk, uint64_t rule)
+{
+    struct slots slots = slots_of(&walk->regs, rule);
+    if (slots.cfa <= walk->regs.sp || !stack_has(&walk->stack, slots.bp_slot) ||
+        !stack_has(&walk->stack, slots.ra_slot))
+        return false;
+    go_to(&walk->regs, &slots);
     walk->address = walk->regs.pc - 1;
     return true;
 }
@@ -150,10 +179,13 @@ static READS_ANY_STACK bool step_guess(struct walk *walk, uint64_t rule)
     return true;
 }
 
-static COLD enum step step_rarely(struct walk *walk, uint64_t rule)
+static COLD enum step step_slowly(struct walk *walk, uint64_t rule)
 {
     bool is_done = false;
     switch (rule_kind(rule)) {
+    case RULE_PLAIN:
+        is_done = step_plain(walk, rule);
+        break;
     case RULE_REALIGNED:
         is_done = step_realigned(walk, rule);
         break;
@@ -189,27 +221,38 @@ static unsigned end_truncated(uint64_t *frames, unsigned n, unsigned max)
     return n;
 }
 
+static COLD unsigned end_outside_code(uintptr_t address, uint64_t *frames, unsigned n,
+                                      unsigned max)
+{
+    return address == NO_CALLER && n ? n : end_truncated(frames, n, max);
+}
+
+/* `walk` is current around step_slowly only; in between its values live in locals. */
 static unsigned follow(struct walk *walk, uint64_t *frames, unsigned max)
 {
+    struct unwind_regs regs = walk->regs;
+    struct stack stack = walk->stack;
+    uintptr_t address = walk->address;
     unsigned n = 0;
     for (uint64_t n_steps = 0; n_steps < (uint64_t)max + LEFT_OUT_MAX; n_steps++) {
-        if (unlikely(!can_be_code(walk->address))) {
-            bool is_outermost = walk->address == NO_CALLER && n;
-            return is_outermost ? n : end_truncated(frames, n, max);
-        }
-        uint64_t rule = rule_at(walk, walk->address);
+        if (unlikely(!can_be_code(address)))
+            return end_outside_code(address, frames, n, max);
+        uint64_t rule = rule_at(walk, address);
         if (unlikely(n == max))
             break;
-        frames[n] = frame_of(rule, walk->address);
-        n += walk->address - own_text.start >= own_text.bytes;
-        if (likely(rule_is_plain(rule))) {
-            if (unlikely(!step_plain(walk, rule)))
-                break;
+        frames[n] = frame_of(rule, address);
+        n += address - own_text.start >= own_text.bytes;
+        if (likely(rule_is_plain(rule) && step_quickly(&regs, &stack, rule))) {
+            address = regs.pc - 1;
             continue;
         }
-        enum step step = step_rarely(walk, rule);
+        walk->regs = regs;
+        enum step step = step_slowly(walk, rule);
         if (step != STEP_DONE)
             return step == STEP_OUTERMOST && n ? n : end_truncated(frames, n, max);
+        regs = walk->regs;
+        stack = walk->stack;
+        address = walk->address;
     }
     return end_truncated(frames, n, max);
 }
