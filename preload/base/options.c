@@ -233,18 +233,19 @@ bool option_next_label(const char **cursor, struct label_text *label, bool *is_b
     if (!decode_part(cursor, "=,", label->key, LABEL_KEY_BYTES, &key_bytes) || **cursor != '=')
         return false;
     ++*cursor;
-    if (!decode_part(cursor, ",", label->value, LABEL_VALUE_BYTES, &value_bytes))
+    if (!decode_part(cursor, ",", label->value, sizeof label->value, &value_bytes))
         return false;
-    if (key_bytes < 1 || key_bytes > LABEL_KEY_BYTES || strncmp(label->key, "pprof::", 7) == 0)
+    if (key_bytes < 1 || key_bytes > LABEL_KEY_BYTES)
+        return false;
+    label->key[key_bytes] = '\0';
+    if (strncmp(label->key, "pprof::", 7) == 0)
         return false;
     if (**cursor == ',')
         ++*cursor;
-    label->key[key_bytes] = '\0';
     label->key_bytes = key_bytes;
-    label->value_bytes = value_bytes <= LABEL_VALUE_BYTES
-                             ? value_bytes
-                             : text_cut_at_character(label->value, LABEL_VALUE_BYTES,
-                                                     LABEL_VALUE_BYTES - 3);
+    if (value_bytes > sizeof label->value)
+        value_bytes = sizeof label->value;
+    label->value_bytes = text_cut_at_character(label->value, value_bytes, LABEL_VALUE_BYTES);
     label->value[label->value_bytes] = '\0';
     *is_bad = false;
     return true;

@@ -11,7 +11,7 @@
 #include "unwind/modules.h"
 
 /* By name, for a linked reference, even a weak one, would bind the library to glibc 2.35. */
-static __typeof(&_dl_find_object) find_object; /* fixed by elf_open */
+static __typeof(&_dl_find_object) find_object; /* fixed by elf_loaded */
 
 struct headers {
     const ElfW(Phdr) *first;
@@ -129,7 +129,7 @@ static void find_tables(const struct headers *headers, struct cfi_tables *tables
     tables->limit = tables->low + load->p_filesz;
 }
 
-bool elf_open(void)
+bool elf_loaded(void)
 {
     void *symbol = dlsym(RTLD_DEFAULT, "_dl_find_object");
     memcpy(&find_object, &symbol, sizeof(symbol));

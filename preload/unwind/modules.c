@@ -204,7 +204,7 @@ bool modules_open(void)
 {
     uint32_t id;
     struct cfi_tables tables;
-    return elf_open() && modules_find(elf_main_code(), &id, &tables) == MODULES_FOUND;
+    return elf_loaded() && modules_find(elf_main_code(), &id, &tables) == MODULES_FOUND;
 }
 
 struct census {

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT
+ * What a thread keeps: a few words in initial-exec TLS, valid when all zero, no destructor.
+ *
+ * Place: base; the doors read it on every call. Everything larger is behind `block`, from
+ * REGION_KEEP, because TLS comes out of each thread's stack.
+ * Threads: only its own thread touches a thread_state. Signals: a handler runs on the same state;
+ * `depth` tells whether its thread was inside the profiler when it struck.
+ */
+#ifndef LABELPROF_BASE_THREAD_H
+#define LABELPROF_BASE_THREAD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/attributes.h"
+
+struct thread_block; /* labels/current.h */
+
+struct thread_state {
+    uint64_t remaining;   /* bytes until the next sample; 0 in a new thread: it seeds itself */
+    uint32_t depth;       /* how many profiler sections this thread is in */
+    uint8_t is_seeded;    /* `remaining` was drawn */
+    uint8_t lg_factor;    /* the interval was sample_bytes << lg_factor when it was drawn */
+    uint8_t pending;      /* enum thread_pending: what waits for depth 0 */
+    uint8_t pending_exit_signal;
+    uint64_t random;      /* generator state, 0: not seeded */
+    void *deferred_frees; /* blocks freed by a handler inside the profiler, linked through
+                             their first word; freed for real on the way out */
+    struct thread_block *block;
+    uintptr_t stack_low, stack_high; /* 0: unknown */
+};
+
+enum thread_pending { PENDING_FREES = 1, PENDING_DUMP = 2, PENDING_EXIT = 4 };
+
+extern __thread struct thread_state thread_self
+    __attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+/* Enter the profiler. False: this thread is inside already (a handler interrupted it, or the
+ * profiler's own library calls came back through a door); the caller must not take any lock. */
+static inline bool thread_enter(void)
+{
+    if (unlikely(thread_self.depth != 0))
+        return false;
+    thread_self.depth = 1;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST); /* a handler sees depth 1 before anything inside */
+    return true;
+}
+
+void thread_run_pending(void); /* session.c */
+
+static inline void thread_leave(void)
+{
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    thread_self.depth = 0;
+    if (unlikely(thread_self.pending))
+        thread_run_pending();
+}
+
+/* Bytes of the thread's own stack left below the caller; 0 on any other stack (a signal's, a
+ * coroutine's) and when the thread's bounds are unknown. */
+static inline size_t thread_stack_left(void)
+{
+    uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+    if (here < thread_self.stack_low || here >= thread_self.stack_high)
+        return 0;
+    return here - thread_self.stack_low;
+}
+
+#endif

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: MIT
+ * The doors of operator new and delete, under their mangled names.
+ *
+ * All variants are called with three integer arguments, as many as the longest takes: on x86-64 the
+ * registers of the missing ones are simply passed on. new(size [, alignment] [, nothrow]) and
+ * delete(p [, size] [, alignment] [, nothrow]).
+ */
+#include "interpose/new.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <stdint.h>
+
+#include "base/attributes.h"
+#include "interpose/next.h"
+#include "interpose/slow.h"
+#include "sample/sample.h"
+
+enum variant {
+    NEW,
+    NEW_ARRAY,
+    NEW_NOTHROW,
+    NEW_ARRAY_NOTHROW,
+    NEW_ALIGNED,
+    NEW_ARRAY_ALIGNED,
+    NEW_ALIGNED_NOTHROW,
+    NEW_ARRAY_ALIGNED_NOTHROW,
+    DELETE,
+    DELETE_ARRAY,
+    DELETE_SIZED,
+    DELETE_ARRAY_SIZED,
+    DELETE_NOTHROW,
+    DELETE_ARRAY_NOTHROW,
+    DELETE_ALIGNED,
+    DELETE_ARRAY_ALIGNED,
+    DELETE_SIZED_ALIGNED,
+    DELETE_ARRAY_SIZED_ALIGNED,
+    DELETE_ALIGNED_NOTHROW,
+    DELETE_ARRAY_ALIGNED_NOTHROW,
+    VARIANTS,
+    NO_VARIANT = VARIANTS,
+};
+
+static const struct {
+    const char *symbol;
+    enum variant aligned; /* of a new: its form with an alignment */
+    enum variant unsized; /* of a sized delete: its form without the size */
+} traits[VARIANTS] = {
+    [NEW] = {"_Znwm", NEW_ALIGNED, NO_VARIANT},
+    [NEW_ARRAY] = {"_Znam", NEW_ARRAY_ALIGNED, NO_VARIANT},
+    [NEW_NOTHROW] = {"_ZnwmRKSt9nothrow_t", NEW_ALIGNED_NOTHROW, NO_VARIANT},
+    [NEW_ARRAY_NOTHROW] = {"_ZnamRKSt9nothrow_t", NEW_ARRAY_ALIGNED_NOTHROW, NO_VARIANT},
+    [NEW_ALIGNED] = {"_ZnwmSt11align_val_t", NO_VARIANT, NO_VARIANT},
+    [NEW_ARRAY_ALIGNED] = {"_ZnamSt11align_val_t", NO_VARIANT, NO_VARIANT},
+    [NEW_ALIGNED_NOTHROW] = {"_ZnwmSt11align_val_tRKSt9nothrow_t", NO_VARIANT, NO_VARIANT},
+    [NEW_ARRAY_ALIGNED_NOTHROW] = {"_ZnamSt11align_val_tRKSt9nothrow_t", NO_VARIANT, NO_VARIANT},
+    [DELETE] = {"_ZdlPv", NO_VARIANT, NO_VARIANT},
+    [DELETE_ARRAY] = {"_ZdaPv", NO_VARIANT, NO_VARIANT},
+    [DELETE_SIZED] = {"_ZdlPvm", NO_VARIANT, DELETE},
+    [DELETE_ARRAY_SIZED] = {"_ZdaPvm", NO_VARIANT, DELETE_ARRAY},
+    [DELETE_NOTHROW] = {"_ZdlPvRKSt9nothrow_t", NO_VARIANT, NO_VARIANT},
+    [DELETE_ARRAY_NOTHROW] = {"_ZdaPvRKSt9nothrow_t", NO_VARIANT, NO_VARIANT},
+    [DELETE_ALIGNED] = {"_ZdlPvSt11align_val_t", NO_VARIANT, NO_VARIANT},
+    [DELETE_ARRAY_ALIGNED] = {"_ZdaPvSt11align_val_t", NO_VARIANT, NO_VARIANT},
+    [DELETE_SIZED_ALIGNED] = {"_ZdlPvmSt11align_val_t", NO_VARIANT, NO_VARIANT},
+    [DELETE_ARRAY_SIZED_ALIGNED] = {"_ZdaPvmSt11align_val_t", NO_VARIANT, NO_VARIANT},
+    [DELETE_ALIGNED_NOTHROW] = {"_ZdlPvSt11align_val_tRKSt9nothrow_t", NO_VARIANT, NO_VARIANT},
+    [DELETE_ARRAY_ALIGNED_NOTHROW] = {"_ZdaPvSt11align_val_tRKSt9nothrow_t", NO_VARIANT,
+                                      NO_VARIANT},
+};
+
+enum mode { UNRESOLVED, PASS_ON, COUNT };
+
+static struct {
+    uint8_t mode; /* enum mode; atomic, written last */
+    new_function *call;
+} behind[VARIANTS];
+
+typedef void delete_function(void *p, uintptr_t a, uintptr_t b);
+
+static delete_function *as_delete(enum variant variant)
+{
+    return (delete_function *)(uintptr_t)behind[variant].call;
+}
+
+/* A C program that dlopens a C++ plugin has no operator new in the scope behind us: look in the
+ * scope of the object that calls, then in the usual libraries if they are loaded. */
+static void *find_for_caller(const char *symbol, const void *caller)
+{
+    static const char *const usual[] = {"libstdc++.so.6", "libc++abi.so.1", "libc++.so.1"};
+    Dl_info info;
+    void *found = NULL;
+    void *handle = caller && dladdr(caller, &info) && info.dli_fname
+                       ? dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD)
+                       : NULL;
+    if (handle) {
+        found = dlsym(handle, symbol);
+        dlclose(handle);
+    }
+    for (size_t i = 0; !found && i < ARRAY_LENGTH(usual); i++) {
+        handle = dlopen(usual[i], RTLD_LAZY | RTLD_NOLOAD); /* kept: we hold its address */
+        found = handle ? dlsym(handle, symbol) : NULL;
+    }
+    return found;
+}
+
+static void leave_out_at_leaf(const void *function)
+{
+    Dl_info info;
+    const ElfW(Sym) *symbol = NULL;
+    if (dladdr1(function, &info, (void **)&symbol, RTLD_DL_SYMENT) && symbol && info.dli_saddr)
+        sample_leave_out_at_leaf((uintptr_t)info.dli_saddr,
+                                 (uintptr_t)info.dli_saddr + symbol->st_size);
+}
+
+static bool resolve(enum variant variant, const void *caller)
+{
+    void *found = dlsym(RTLD_NEXT, traits[variant].symbol);
+    if (!found) {
+        if (caller)
+            found = find_for_caller(traits[variant].symbol, caller);
+        dlerror();
+    }
+    if (!found)
+        return false;
+    bool is_allocators = next_provider(found) == next_provider((void *)(uintptr_t)next.malloc);
+    if (!is_allocators && variant < DELETE)
+        leave_out_at_leaf(found);
+    behind[variant].call = (new_function *)(uintptr_t)found;
+    /* Release pairs with the acquire in `mode_of`: the function is there when the mode says so. */
+    __atomic_store_n(&behind[variant].mode, is_allocators ? COUNT : PASS_ON, __ATOMIC_RELEASE);
+    return true;
+}
+
+void new_open(void)
+{
+    for (enum variant variant = 0; variant < VARIANTS; variant++)
+        resolve(variant, NULL);
+}
+
+static inline enum mode mode_of(enum variant variant)
+{
+    return __atomic_load_n(&behind[variant].mode, __ATOMIC_ACQUIRE);
+}
+
+static new_function *aligned_form(enum variant variant)
+{
+    enum variant aligned = traits[variant].aligned;
+    return aligned != NO_VARIANT && mode_of(aligned) == COUNT && mode_of(DELETE) == COUNT
+               ? behind[aligned].call
+               : NULL;
+}
+
+/* First call of a variant that nobody behind us defined at start. */
+static COLD bool is_resolved_for(enum variant variant, const void *caller)
+{
+    next_resolve();
+    return mode_of(variant) != UNRESOLVED || resolve(variant, caller);
+}
+
+static inline __attribute__((always_inline)) void *allocate(enum variant variant, size_t size,
+                                                           uintptr_t a, uintptr_t b)
+{
+    enum mode mode = mode_of(variant);
+    if (unlikely(mode == UNRESOLVED)) {
+        if (!is_resolved_for(variant, __builtin_return_address(0)))
+            return next.malloc(size);
+        mode = mode_of(variant);
+    }
+    if (mode == COUNT && unlikely(!sample_passes(size)))
+        return slow_new(size, a, b, behind[variant].call, aligned_form(variant));
+    return behind[variant].call(size, a, b);
+}
+
+static inline __attribute__((always_inline)) void release(enum variant variant, void *p,
+                                                         uintptr_t a, uintptr_t b)
+{
+    enum mode mode = mode_of(variant);
+    if (unlikely(mode == UNRESOLVED)) {
+        if (!is_resolved_for(variant, __builtin_return_address(0))) {
+            next.free(p);
+            return;
+        }
+        mode = mode_of(variant);
+    }
+    if (mode == PASS_ON || filter_is_ordinary(p)) {
+        as_delete(variant)(p, a, b);
+        return;
+    }
+    if (!slow_release(p))
+        return;
+    /* As in sdallocx: a size must not be passed on for a block that may have been placed. */
+    enum variant unsized = traits[variant].unsized;
+    as_delete(unsized != NO_VARIANT && mode_of(unsized) == COUNT ? unsized : variant)(p, a, b);
+}
+
+#define NEW_DOOR(symbol, variant)                                 \
+    EXPORT void *symbol(size_t size, uintptr_t a, uintptr_t b);   \
+    void *symbol(size_t size, uintptr_t a, uintptr_t b)           \
+    {                                                             \
+        return allocate(variant, size, a, b);                     \
+    }
+
+#define DELETE_DOOR(symbol, variant)                              \
+    EXPORT void symbol(void *p, uintptr_t a, uintptr_t b);        \
+    void symbol(void *p, uintptr_t a, uintptr_t b)                \
+    {                                                             \
+        release(variant, p, a, b);                                \
+    }
+
+NEW_DOOR(_Znwm, NEW)
+NEW_DOOR(_Znam, NEW_ARRAY)
+NEW_DOOR(_ZnwmRKSt9nothrow_t, NEW_NOTHROW)
+NEW_DOOR(_ZnamRKSt9nothrow_t, NEW_ARRAY_NOTHROW)
+NEW_DOOR(_ZnwmSt11align_val_t, NEW_ALIGNED)
+NEW_DOOR(_ZnamSt11align_val_t, NEW_ARRAY_ALIGNED)
+NEW_DOOR(_ZnwmSt11align_val_tRKSt9nothrow_t, NEW_ALIGNED_NOTHROW)
+NEW_DOOR(_ZnamSt11align_val_tRKSt9nothrow_t, NEW_ARRAY_ALIGNED_NOTHROW)
+DELETE_DOOR(_ZdlPv, DELETE)
+DELETE_DOOR(_ZdaPv, DELETE_ARRAY)
+DELETE_DOOR(_ZdlPvm, DELETE_SIZED)
+DELETE_DOOR(_ZdaPvm, DELETE_ARRAY_SIZED)
+DELETE_DOOR(_ZdlPvRKSt9nothrow_t, DELETE_NOTHROW)
+DELETE_DOOR(_ZdaPvRKSt9nothrow_t, DELETE_ARRAY_NOTHROW)
+DELETE_DOOR(_ZdlPvSt11align_val_t, DELETE_ALIGNED)
+DELETE_DOOR(_ZdaPvSt11align_val_t, DELETE_ARRAY_ALIGNED)
+DELETE_DOOR(_ZdlPvmSt11align_val_t, DELETE_SIZED_ALIGNED)
+DELETE_DOOR(_ZdaPvmSt11align_val_t, DELETE_ARRAY_SIZED_ALIGNED)
+DELETE_DOOR(_ZdlPvSt11align_val_tRKSt9nothrow_t, DELETE_ALIGNED_NOTHROW)
+DELETE_DOOR(_ZdaPvSt11align_val_tRKSt9nothrow_t, DELETE_ARRAY_ALIGNED_NOTHROW)

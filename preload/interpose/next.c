@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: MIT */
+#include "interpose/next.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <link.h>
+#include <sched.h>
+#include <string.h>
+
+#include "base/attributes.h"
+#include "base/thread.h"
+#include "interpose/early.h"
+
+/* ---- stand-ins: in place until the symbol is resolved, and for good if nobody has it ---- */
+
+static bool resolve_for_caller(void);
+
+static void *fail(void)
+{
+    errno = ENOMEM;
+    return NULL;
+}
+
+static void *first_malloc(size_t size)
+{
+    return resolve_for_caller() ? next.malloc(size) : early_alloc(size);
+}
+
+static void first_free(void *p)
+{
+    if (!early_owns(p) && resolve_for_caller())
+        next.free(p);
+}
+
+static void *first_calloc(size_t n, size_t size)
+{
+    if (resolve_for_caller())
+        return next.calloc(n, size);
+    return __builtin_mul_overflow(n, size, &size) ? fail() : early_alloc(size);
+}
+
+static void *first_realloc(void *p, size_t size)
+{
+    if (resolve_for_caller())
+        return next.realloc(p, size);
+    void *moved = early_alloc(size);
+    if (moved && early_owns(p))
+        memcpy(moved, p, early_size(p) < size ? early_size(p) : size);
+    return moved;
+}
+
+static void *first_reallocarray(void *p, size_t n, size_t size)
+{
+    return resolve_for_caller() && next.reallocarray != first_reallocarray
+               ? next.reallocarray(p, n, size)
+               : fail();
+}
+
+static void *first_memalign(size_t alignment, size_t size)
+{
+    if (resolve_for_caller())
+        return next.memalign != first_memalign ? next.memalign(alignment, size) : fail();
+    return alignment <= 1024 ? early_alloc(size) : fail();
+}
+
+static void *first_aligned_alloc(size_t alignment, size_t size)
+{
+    if (resolve_for_caller())
+        return next.aligned_alloc != first_aligned_alloc ? next.aligned_alloc(alignment, size)
+                                                         : fail();
+    return alignment <= 1024 ? early_alloc(size) : fail();
+}
+
+static int first_posix_memalign(void **ret, size_t alignment, size_t size)
+{
+    if (resolve_for_caller() && next.posix_memalign != first_posix_memalign)
+        return next.posix_memalign(ret, alignment, size);
+    return ENOMEM;
+}
+
+static void *first_valloc(size_t size)
+{
+    return resolve_for_caller() && next.valloc != first_valloc ? next.valloc(size) : fail();
+}
+
+static void *first_pvalloc(size_t size)
+{
+    return resolve_for_caller() && next.pvalloc != first_pvalloc ? next.pvalloc(size) : fail();
+}
+
+static void *first_mallocx(size_t size, int flags)
+{
+    return resolve_for_caller() && next.mallocx != first_mallocx ? next.mallocx(size, flags)
+                                                                 : fail();
+}
+
+static void *first_rallocx(void *p, size_t size, int flags)
+{
+    return resolve_for_caller() && next.rallocx != first_rallocx ? next.rallocx(p, size, flags)
+                                                                 : fail();
+}
+
+static size_t first_xallocx(void *p, size_t size, size_t extra, int flags)
+{
+    return resolve_for_caller() && next.xallocx != first_xallocx
+               ? next.xallocx(p, size, extra, flags)
+               : 0;
+}
+
+static void first_dallocx(void *p, int flags)
+{
+    if (resolve_for_caller() && next.dallocx != first_dallocx)
+        next.dallocx(p, flags);
+}
+
+static void first_sdallocx(void *p, size_t size, int flags)
+{
+    if (resolve_for_caller() && next.sdallocx != first_sdallocx)
+        next.sdallocx(p, size, flags);
+}
+
+struct next next = {
+    .malloc = first_malloc,
+    .free = first_free,
+    .calloc = first_calloc,
+    .realloc = first_realloc,
+    .reallocarray = first_reallocarray,
+    .memalign = first_memalign,
+    .aligned_alloc = first_aligned_alloc,
+    .posix_memalign = first_posix_memalign,
+    .valloc = first_valloc,
+    .pvalloc = first_pvalloc,
+    .mallocx = first_mallocx,
+    .rallocx = first_rallocx,
+    .xallocx = first_xallocx,
+    .dallocx = first_dallocx,
+    .sdallocx = first_sdallocx,
+};
+struct next_other next_other;
+
+/* ---- resolving ---- */
+
+static const struct {
+    const char *name;
+    void *slot;
+} symbols[] = {
+    /* free first: dlsym's own blocks may be released as soon as malloc is known. */
+    {"free", &next.free},
+    {"malloc", &next.malloc},
+    {"calloc", &next.calloc},
+    {"realloc", &next.realloc},
+    {"reallocarray", &next.reallocarray},
+    {"memalign", &next.memalign},
+    {"aligned_alloc", &next.aligned_alloc},
+    {"posix_memalign", &next.posix_memalign},
+    {"valloc", &next.valloc},
+    {"pvalloc", &next.pvalloc},
+    {"malloc_usable_size", &next.malloc_usable_size},
+    {"mallocx", &next.mallocx},
+    {"rallocx", &next.rallocx},
+    {"xallocx", &next.xallocx},
+    {"dallocx", &next.dallocx},
+    {"sdallocx", &next.sdallocx},
+    {"pthread_create", &next_other.pthread_create},
+    {"thrd_create", &next_other.thrd_create},
+    {"pthread_setname_np", &next_other.pthread_setname_np},
+    {"prctl", &next_other.prctl},
+    {"dlclose", &next_other.dlclose},
+    {"_exit", &next_other.exit_now},
+    {"sigaction", &next_other.sigaction},
+    {"signal", &next_other.signal},
+    {"__sysv_signal", &next_other.sysv_signal},
+};
+
+static const void *resolver; /* the thread at work, by the address of its TLS; atomic */
+static bool is_resolved;     /* atomic; release pairs with the acquire in resolve_for_caller */
+
+static void resolve_all(void)
+{
+    bool did_miss = false;
+    for (size_t i = 0; i < ARRAY_LENGTH(symbols); i++) {
+        void *found = dlsym(RTLD_NEXT, symbols[i].name);
+        if (found)
+            memcpy(symbols[i].slot, &found, sizeof found);
+        did_miss |= !found;
+    }
+    if (did_miss)
+        dlerror(); /* what we did not find is no error of the program's */
+}
+
+/* False: this thread is resolving right now, and dlsym allocates. */
+static bool resolve_for_caller(void)
+{
+    const void *nobody = NULL, *self = &thread_self;
+    if (__atomic_load_n(&is_resolved, __ATOMIC_ACQUIRE))
+        return true;
+    if (__atomic_load_n(&resolver, __ATOMIC_RELAXED) == self)
+        return false;
+    if (__atomic_compare_exchange_n(&resolver, &nobody, self, false, __ATOMIC_ACQUIRE,
+                                    __ATOMIC_RELAXED)) {
+        resolve_all();
+        __atomic_store_n(&is_resolved, true, __ATOMIC_RELEASE);
+    }
+    while (!__atomic_load_n(&is_resolved, __ATOMIC_ACQUIRE))
+        sched_yield();
+    return true;
+}
+
+void next_resolve(void)
+{
+    resolve_for_caller();
+}
+
+const void *next_provider(const void *address)
+{
+    Dl_info info;
+    return address && dladdr(address, &info) ? info.dli_fbase : NULL;
+}
+
+bool next_is_libc(const void *address)
+{
+    const void *provider = next_provider(address);
+    return provider && provider == next_provider((const void *)(uintptr_t)sched_yield);
+}
+
+const char *next_mismatch(void)
+{
+    const void *provider = next_provider((const void *)(uintptr_t)next.malloc);
+    if (next_provider((const void *)(uintptr_t)next.free) != provider)
+        return "free";
+    if (next_provider((const void *)(uintptr_t)next.realloc) != provider)
+        return "realloc";
+    if (next_provider((const void *)(uintptr_t)next.calloc) != provider)
+        return "calloc";
+    return NULL;
+}

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: MIT */
+#include "labels/gather.h"
+
+#include <string.h>
+
+#include "base/region.h"
+#include "base/sys.h"
+#include "base/text.h"
+#include "base/thread.h"
+#include "unwind/find.h"
+#include "unwind/walk.h"
+
+struct view {
+    struct label_head head;
+    const char *key, *value;
+};
+
+struct views {
+    size_t n;
+    struct view at[LABELS_MAX];
+};
+
+static struct process_labels {
+    size_t n;
+    struct label_text at[LABELS_MAX];
+} *process; /* in KEEP; written once at start */
+
+bool gather_open(void)
+{
+    process = region_fix(REGION_KEEP, sizeof *process);
+    if (!process)
+        return false;
+    const char *cursor = options.labels;
+    bool is_bad;
+    while (process->n < LABELS_MAX &&
+           option_next_label(&cursor, &process->at[process->n], &is_bad))
+        process->n += process->at[process->n].value_bytes > 0;
+    return true;
+}
+
+static bool is_wanted(const char *key, size_t key_bytes)
+{
+    if (options.label_keys[0])
+        return text_list_has(options.label_keys, key, key_bytes);
+    return !text_list_has("trace_id,span_id", key, key_bytes);
+}
+
+static bool has_key(const struct views *views, const char *key, size_t key_bytes)
+{
+    for (size_t i = 0; i < views->n; i++)
+        if (views->at[i].head.key_bytes == key_bytes &&
+            memcmp(views->at[i].key, key, key_bytes) == 0)
+            return true;
+    return false;
+}
+
+/* The first to bring a key wins: sources are asked from the highest precedence down. */
+static void add(struct views *views, struct label_head head, const char *key, const char *value)
+{
+    if (views->n == LABELS_MAX || has_key(views, key, head.key_bytes))
+        return;
+    if (head.kind != LABEL_NUMBER && !is_wanted(key, head.key_bytes))
+        return;
+    views->at[views->n++] = (struct view){head, key, value};
+}
+
+static void add_api_labels(struct views *views, const struct thread_block *block)
+{
+    if (!(options.label_sources & 1))
+        return;
+    for (uint32_t i = 0; i < block->n_slots; i++) {
+        const struct label_slot *slot = block->slots[i];
+        if (slot->is_set)
+            add(views,
+                (struct label_head){.kind = slot->kind,
+                                    .is_variable = true,
+                                    .key_bytes = slot->key_bytes,
+                                    .value_bytes = slot->value_bytes,
+                                    .number = slot->number},
+                slot->key, slot->value);
+    }
+}
+
+static void add_thread_name(struct views *views, struct thread_block *block)
+{
+    const char *name = current_name(block);
+    size_t n_bytes = strnlen(name, sizeof block->name);
+    if (n_bytes)
+        add(views,
+            (struct label_head){.kind = LABEL_TEXT, .key_bytes = 11, .value_bytes = (uint16_t)n_bytes},
+            "thread_name", name);
+}
+
+/* Looked up once: the routine may be unloaded by the time the profile is written. */
+static void find_start_frame(struct thread_block *block)
+{
+    uint32_t module = 0;
+    struct cfi_tables tables;
+    if (modules_find(block->start_routine, &module, &tables) != MODULES_BUSY)
+        block->start_frame = FRAME_OF(module, block->start_routine);
+}
+
+static void add_thread_start(struct views *views, struct thread_block *block)
+{
+    if (block->start_routine && !block->start_frame)
+        find_start_frame(block);
+    if (!block->start_frame)
+        return;
+    add(views,
+        (struct label_head){
+            .kind = LABEL_SYMBOL, .key_bytes = 12, .number = (int64_t)block->start_frame},
+        "thread_start", "");
+}
+
+static void add_thread_id(struct views *views, struct thread_block *block)
+{
+    block->tid = block->tid ? block->tid : (uint32_t)sys_gettid();
+    add(views,
+        (struct label_head){.kind = LABEL_NUMBER, .key_bytes = 9, .number = (int64_t)block->tid},
+        "thread_id", "");
+}
+
+static void add_process_labels(struct views *views)
+{
+    for (size_t i = 0; i < process->n; i++) {
+        const struct label_text *label = &process->at[i];
+        add(views,
+            (struct label_head){.kind = LABEL_TEXT,
+                                .key_bytes = (uint8_t)label->key_bytes,
+                                .value_bytes = (uint16_t)label->value_bytes},
+            label->key, label->value);
+    }
+}
+
+static void collect(struct views *views, struct thread_block *block)
+{
+    views->n = 0;
+    add_api_labels(views, block);
+    if (options.thread_labels & THREAD_LABEL_NAME)
+        add_thread_name(views, block);
+    if (options.thread_labels & THREAD_LABEL_START)
+        add_thread_start(views, block);
+    if (options.thread_labels & THREAD_LABEL_ID)
+        add_thread_id(views, block);
+    add_process_labels(views);
+}
+
+static int compare_keys(const struct view *a, const struct view *b)
+{
+    size_t n = a->head.key_bytes < b->head.key_bytes ? a->head.key_bytes : b->head.key_bytes;
+    int order = memcmp(a->key, b->key, n);
+    return order ? order : (int)a->head.key_bytes - (int)b->head.key_bytes;
+}
+
+/* Insertion sort: a handful of labels, nearly always in order already. */
+static void sort(struct views *views)
+{
+    for (size_t i = 1; i < views->n; i++) {
+        struct view moving = views->at[i];
+        size_t at = i;
+        for (; at > 0 && compare_keys(&moving, &views->at[at - 1]) < 0; at--)
+            views->at[at] = views->at[at - 1];
+        views->at[at] = moving;
+    }
+}
+
+static size_t pack(const struct views *views, unsigned char *out)
+{
+    unsigned char *at = out;
+    for (size_t i = 0; i < views->n; i++) {
+        const struct view *view = &views->at[i];
+        memcpy(at, &view->head, sizeof view->head);
+        at += sizeof view->head;
+        memcpy(at, view->key, view->head.key_bytes);
+        at += view->head.key_bytes;
+        memcpy(at, view->value, view->head.value_bytes);
+        at += view->head.value_bytes;
+    }
+    return (size_t)(at - out);
+}
+
+size_t gather_labels(unsigned char *out)
+{
+    struct thread_block *block = current_block();
+    struct views views;
+    if (!block)
+        return 0;
+    for (;;) {
+        uint32_t version = block->version;
+        __atomic_signal_fence(__ATOMIC_SEQ_CST);
+        collect(&views, block);
+        sort(&views);
+        size_t n_bytes = pack(&views, out);
+        __atomic_signal_fence(__ATOMIC_SEQ_CST);
+        if (block->version == version)
+            return n_bytes;
+    }
+}

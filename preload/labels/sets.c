@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: MIT */
+#include "labels/sets.h"
+
+#include <string.h>
+
+#include "base/attributes.h"
+#include "base/options.h"
+#include "base/pool.h"
+#include "base/text.h"
+
+/* Blocks of 64, 128, ... bytes: a forgotten set's memory serves the next one of its size. */
+enum { BLOCK_CLASSES = 10, SMALLEST_BLOCK_BYTES = 64, LG_BUCKETS = 13 };
+
+_Static_assert(SMALLEST_BLOCK_BYTES << (BLOCK_CLASSES - 1) >=
+                   (int)sizeof(struct label_set) + LABEL_SET_BYTES_MAX,
+               "the largest set fits the largest block");
+
+static struct sets {
+    struct pool blocks[BLOCK_CLASSES];
+    uint32_t n_sets;      /* in the table */
+    uint32_t n_places;    /* given to sets as they came */
+    uint32_t n_others;    /* places of the reserve */
+    uint32_t n_homeless;  /* live without a place */
+    bool did_overflow;
+    region_ref buckets[1 << LG_BUCKETS];
+} *sets; /* in LEDGER, under the book lock */
+
+bool sets_open(void)
+{
+    sets = region_fix(REGION_LEDGER, sizeof *sets);
+    return sets != NULL;
+}
+
+static unsigned block_class(size_t bytes)
+{
+    unsigned class = 0;
+    while ((size_t)SMALLEST_BLOCK_BYTES << class < bytes)
+        class ++;
+    return class;
+}
+
+static region_ref *bucket_of(uint32_t hash)
+{
+    return &sets->buckets[hash & ((1u << LG_BUCKETS) - 1)];
+}
+
+static struct label_set *find(const unsigned char *bytes, size_t n_bytes, uint32_t hash)
+{
+    struct label_set *set = region_at(*bucket_of(hash));
+    while (set && !(set->hash == hash && set->n_bytes == n_bytes &&
+                    memcmp(set->bytes, bytes, n_bytes) == 0))
+        set = region_at(set->next_in_bucket);
+    return set;
+}
+
+static struct label_set *insert(const unsigned char *bytes, size_t n_bytes, uint32_t hash)
+{
+    size_t size = sizeof(struct label_set) + n_bytes;
+    unsigned class = block_class(size);
+    struct label_set *set =
+        pool_get(&sets->blocks[class], REGION_LEDGER, (size_t)SMALLEST_BLOCK_BYTES << class);
+    if (!set)
+        return NULL;
+    region_ref *bucket = bucket_of(hash);
+    *set = (struct label_set){
+        .next_in_bucket = *bucket, .hash = hash, .n_bytes = (uint32_t)n_bytes};
+    memcpy(set->bytes, bytes, n_bytes);
+    *bucket = region_ref_of(set);
+    sets->n_sets++;
+    return set;
+}
+
+static void forget(struct label_set *set)
+{
+    region_ref *link = bucket_of(set->hash);
+    while (region_at(*link) != set)
+        link = &((struct label_set *)region_at(*link))->next_in_bucket;
+    *link = set->next_in_bucket;
+    sets->n_sets--;
+    pool_put(&sets->blocks[block_class(sizeof *set + set->n_bytes)], set);
+}
+
+struct label_cursor sets_cursor(const struct label_set *set)
+{
+    return (struct label_cursor){set->bytes, set->bytes + set->n_bytes};
+}
+
+bool sets_next(struct label_cursor *cursor, struct label_head *head, const char **key,
+               const char **value)
+{
+    if (cursor->at == cursor->end)
+        return false;
+    memcpy(head, cursor->at, sizeof *head);
+    *key = (const char *)cursor->at + sizeof *head;
+    *value = *key + head->key_bytes;
+    cursor->at = (const unsigned char *)*value + head->value_bytes;
+    return true;
+}
+
+static const char other_value[] = "(other)";
+
+static unsigned char *put_text_label(unsigned char *at, const char *key, size_t key_bytes,
+                                     bool is_variable)
+{
+    struct label_head head = {.kind = LABEL_TEXT,
+                              .is_variable = is_variable,
+                              .key_bytes = (uint8_t)key_bytes,
+                              .value_bytes = sizeof other_value - 1};
+    memcpy(at, &head, sizeof head);
+    memcpy(at + sizeof head, key, key_bytes);
+    memcpy(at + sizeof head + key_bytes, other_value, sizeof other_value - 1);
+    return at + sizeof head + key_bytes + sizeof other_value - 1;
+}
+
+/* The same labels with "(other)" for each variable value. */
+static size_t make_other(const struct label_set *set, unsigned char *out)
+{
+    struct label_cursor cursor = sets_cursor(set);
+    struct label_head head;
+    const char *key, *value;
+    unsigned char *at = out;
+    for (const unsigned char *from = cursor.at; sets_next(&cursor, &head, &key, &value);
+         from = cursor.at) {
+        if (head.is_variable) {
+            at = put_text_label(at, key, head.key_bytes, true);
+        } else {
+            memcpy(at, from, (size_t)(cursor.at - from));
+            at += cursor.at - from;
+        }
+    }
+    return (size_t)(at - out);
+}
+
+/* An `other`: kept for good once made, so totals never move. `limit` is on their number. */
+static struct label_set *get_other(const unsigned char *bytes, size_t n_bytes, uint32_t limit)
+{
+    uint32_t hash = (uint32_t)hash_bytes(bytes, n_bytes);
+    struct label_set *other = find(bytes, n_bytes, hash);
+    if (other && !other->other)
+        return other;
+    if (other || sets->n_others >= limit)
+        return NULL;
+    other = insert(bytes, n_bytes, hash);
+    if (!other)
+        return NULL;
+    other->n_references = 1; /* its place */
+    sets->n_others++;
+    return other;
+}
+
+static struct label_set *last_resort(void)
+{
+    static const char key[] = "label_set";
+    unsigned char bytes[LABEL_BYTES_MAX];
+    size_t n_bytes = (size_t)(put_text_label(bytes, key, sizeof key - 1, false) - bytes);
+    return get_other(bytes, n_bytes, OTHER_PLACES + 1);
+}
+
+static struct label_set *other_of(const struct label_set *set, unsigned char *scratch)
+{
+    struct label_set *other = get_other(scratch, make_other(set, scratch), OTHER_PLACES);
+    return other ? other : last_resort();
+}
+
+/* Decides, once, where a new set's totals are booked. False: no memory. */
+static bool settle(struct label_set *set, unsigned char *scratch)
+{
+    if (set->n_bytes == 0 || sets->n_places < options.max_label_sets) {
+        sets->n_places += set->n_bytes != 0;
+        set->n_references = 1;
+        return true;
+    }
+    struct label_set *other = other_of(set, scratch);
+    if (!other)
+        return false;
+    sets->did_overflow = true;
+    if (other == set) { /* the program's own "(other)": it is the one, found while being made */
+        set->n_references = 1;
+        sets->n_others++;
+        return true;
+    }
+    set->other = region_ref_of(other);
+    sets->n_homeless++;
+    return true;
+}
+
+struct label_set *sets_get(const unsigned char *bytes, size_t n_bytes)
+{
+    uint32_t hash = (uint32_t)hash_bytes(bytes, n_bytes);
+    struct label_set *set = find(bytes, n_bytes, hash);
+    if (!set) {
+        /* `other` is never longer than LABEL_SET_BYTES_MAX: keys stay, values are 7 bytes. */
+        static unsigned char scratch[LABEL_SET_BYTES_MAX + LABEL_BYTES_MAX];
+        set = insert(bytes, n_bytes, hash);
+        if (!set)
+            return NULL;
+        if (!settle(set, scratch)) {
+            forget(set);
+            return NULL;
+        }
+        if (set->other && sets->n_homeless > options.max_label_sets) {
+            struct label_set *other = region_at(set->other);
+            sets->n_homeless--;
+            forget(set);
+            set = other;
+        }
+    }
+    set->n_references++;
+    return set;
+}
+
+void sets_put(struct label_set *set)
+{
+    if (--set->n_references > 0)
+        return;
+    sets->n_homeless -= set->other != 0;
+    forget(set);
+}
+
+uint32_t sets_live_count(void)
+{
+    return sets->n_sets;
+}
+
+bool sets_did_overflow(void)
+{
+    return sets->did_overflow;
+}

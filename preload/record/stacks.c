@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+#include "record/stacks.h"
+
+#include <string.h>
+
+#include "base/text.h"
+
+enum { LG_BUCKETS = 15 };
+
+static struct stacks {
+    uint64_t used_bytes;
+    uint32_t n_stacks;
+    region_ref buckets[1 << LG_BUCKETS];
+} *stacks; /* in LEDGER, under the book lock */
+
+bool stacks_open(void)
+{
+    stacks = region_fix(REGION_LEDGER, sizeof *stacks);
+    return stacks != NULL;
+}
+
+static region_ref *bucket_of(uint32_t hash)
+{
+    return &stacks->buckets[hash & ((1u << LG_BUCKETS) - 1)];
+}
+
+static struct stack *find(const uint64_t *frames, unsigned n_frames, uint32_t hash)
+{
+    struct stack *stack = region_at(*bucket_of(hash));
+    while (stack && !(stack->hash == hash && stack->n_frames == n_frames &&
+                      memcmp(stack->frames, frames, n_frames * sizeof *frames) == 0))
+        stack = region_at(stack->next_in_bucket);
+    return stack;
+}
+
+static struct stack *insert(const uint64_t *frames, unsigned n_frames, uint32_t hash)
+{
+    size_t size = sizeof(struct stack) + n_frames * sizeof *frames;
+    struct stack *stack = region_take(REGION_LEDGER, size);
+    if (!stack)
+        return NULL;
+    stack->hash = hash;
+    stack->n_frames = (uint16_t)n_frames;
+    memcpy(stack->frames, frames, n_frames * sizeof *frames);
+    stack->next_in_bucket = *bucket_of(hash);
+    *bucket_of(hash) = region_ref_of(stack);
+    stacks->used_bytes += size;
+    stacks->n_stacks++;
+    return stack;
+}
+
+static struct stack *get(const uint64_t *frames, unsigned n_frames, uint64_t limit_bytes)
+{
+    uint32_t hash = (uint32_t)hash_bytes(frames, n_frames * sizeof *frames);
+    struct stack *stack = find(frames, n_frames, hash);
+    if (stack || stacks->used_bytes > limit_bytes)
+        return stack;
+    return insert(frames, n_frames, hash);
+}
+
+struct stack *stacks_get(const uint64_t *frames, unsigned n_frames)
+{
+    static const uint64_t other_stacks[] = {FRAME_OTHER_STACKS};
+    struct stack *stack = get(frames, n_frames, region_size_bytes(REGION_LEDGER) / 2);
+    return stack ? stack : get(other_stacks, 1, UINT64_MAX);
+}
+
+uint64_t stacks_size_class(uint64_t size)
+{
+    if (size < 16)
+        return size;
+    unsigned lg_step = 60 - (unsigned)__builtin_clzll(size); /* 8 steps an octave */
+    uint64_t low = size >> lg_step << lg_step;
+    return low + ((UINT64_C(1) << lg_step) - 1) / 2;
+}
+
+uint64_t stacks_size_label(struct stack *stack, uint64_t size)
+{
+    for (unsigned i = 0; i < stack->n_exact_sizes; i++)
+        if (stack->exact_sizes[i] == size)
+            return size;
+    if (stack->n_exact_sizes == EXACT_SIZES)
+        return stacks_size_class(size);
+    stack->exact_sizes[stack->n_exact_sizes++] = size;
+    return size;
+}
+
+uint32_t stacks_count(void)
+{
+    return stacks->n_stacks;
+}

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: MIT */
+#include "sample/sample.h"
+
+#include <signal.h>
+#include <sys/syscall.h>
+
+#include "base/lock.h"
+#include "base/options.h"
+#include "base/pool.h"
+#include "base/sys.h"
+#include "labels/gather.h"
+#include "publish/flusher.h"
+#include "record/book.h"
+#include "record/cycle.h"
+#include "record/specials.h"
+#include "sample/poisson.h"
+
+/* Room for one sample in the making: too much for a small stack. As many exist as threads have ever
+ * been sampled at one moment. */
+struct scratch {
+    struct scratch *next;
+    uint64_t frames[STACK_DEPTH_MAX + 1];
+    unsigned char labels[LABEL_SET_BYTES_MAX];
+};
+
+enum {
+    STACK_NEEDED_BYTES = 6 * 1024,           /* below the door: walk, gather, intern */
+    PLACED_MIN_INTERVAL_BYTES = 128 * 1024, /* 1 KB of alignment in 128 KiB: 0.8 % */
+    MAX_LEAF_RANGES = 16,
+};
+
+static struct lock *scratch_lock; /* in LEDGER: free in the child of fork */
+static struct pool *scratches;    /* in KEEP */
+
+static struct {
+    size_t n;
+    struct {
+        uintptr_t start, limit;
+    } at[MAX_LEAF_RANGES];
+} leaf_ranges; /* written while starting up */
+
+bool sample_open(void)
+{
+    scratch_lock = region_fix(REGION_LEDGER, sizeof *scratch_lock);
+    scratches = region_fix(REGION_KEEP, sizeof *scratches);
+    return scratch_lock && scratches;
+}
+
+void sample_leave_out_at_leaf(uintptr_t start, uintptr_t limit)
+{
+    if (leaf_ranges.n == MAX_LEAF_RANGES)
+        return;
+    leaf_ranges.at[leaf_ranges.n].start = start;
+    leaf_ranges.at[leaf_ranges.n++].limit = limit;
+}
+
+void sample_never(void)
+{
+    thread_self.remaining = UINT64_MAX;
+    thread_self.is_seeded = true;
+}
+
+static void draw(void)
+{
+    thread_self.lg_factor = book_lg_factor();
+    thread_self.remaining =
+        poisson_gap_bytes(&thread_self.random, options.sample_bytes << thread_self.lg_factor);
+    thread_self.is_seeded = true;
+}
+
+/* Any seed is good; threads and processes must differ. */
+static void seed(void)
+{
+    uint64_t mixed = sys_monotonic_ns() ^ (uint64_t)sys_gettid() << 40 ^ (uintptr_t)&thread_self;
+    thread_self.random = (mixed * UINT64_C(0x9E3779B97F4A7C15)) | 1;
+    for (int i = 0; i < 4; i++)
+        poisson_random(&thread_self.random);
+}
+
+/* Not on the thread's own stack: a signal's stack may be tiny, and the kernel knows it; a stack of
+ * the program's making (coroutines) is taken to be large enough for malloc's usual depth. */
+static bool has_room_elsewhere(void)
+{
+    stack_t stack = {0};
+    uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+    sys_call(SYS_sigaltstack, 0, (long)&stack, 0, 0, 0, 0);
+    uintptr_t low = (uintptr_t)stack.ss_sp;
+    bool is_on_it = here >= low && here - low < stack.ss_size;
+    return !is_on_it || here - low >= STACK_NEEDED_BYTES;
+}
+
+static bool has_room(void)
+{
+    size_t left = thread_stack_left();
+    return left ? left >= STACK_NEEDED_BYTES : has_room_elsewhere();
+}
+
+bool sample_due(size_t size, uint8_t *ret_lg_factor)
+{
+    if (!thread_self.is_seeded) {
+        seed();
+        draw();
+        if (sample_passes(size))
+            return false;
+    }
+    *ret_lg_factor = thread_self.lg_factor;
+    draw(); /* now, so that nothing is pending if the allocator throws */
+    if (likely(thread_self.depth == 0) && has_room())
+        return true;
+    book_count_refused();
+    return false;
+}
+
+bool sample_wants_placed(void)
+{
+    return options.sample_bytes << book_lg_factor() >= PLACED_MIN_INTERVAL_BYTES;
+}
+
+static struct scratch *scratch_take(void)
+{
+    lock_take(scratch_lock);
+    struct scratch *scratch = pool_get(scratches, REGION_KEEP, sizeof *scratch);
+    lock_drop(scratch_lock);
+    return scratch;
+}
+
+static void scratch_give(struct scratch *scratch)
+{
+    lock_take(scratch_lock);
+    pool_put(scratches, scratch);
+    lock_drop(scratch_lock);
+}
+
+static bool is_leaf_to_skip(uint64_t frame)
+{
+    uintptr_t address = (uintptr_t)FRAME_ADDRESS(frame);
+    for (size_t i = 0; i < leaf_ranges.n; i++)
+        if (address >= leaf_ranges.at[i].start && address < leaf_ranges.at[i].limit)
+            return true;
+    return false;
+}
+
+static struct special *enter(const struct sample_object *object, struct scratch *scratch)
+{
+    struct stack_bounds bounds = {thread_self.stack_low, thread_self.stack_high};
+    struct book_sample sample = {.frames = scratch->frames,
+                                 .labels = scratch->labels,
+                                 .address = (uint64_t)(uintptr_t)object->p,
+                                 .size_bytes = object->size_bytes,
+                                 .lg_factor = object->lg_factor,
+                                 .is_placed =
+                                     ((uintptr_t)object->p & (PLACED_ALIGNMENT - 1)) == 0};
+    sample.n_frames = unwind_walk(object->caller, bounds, scratch->frames,
+                                  (unsigned)options.stack_depth);
+    while (sample.n_frames > 1 && is_leaf_to_skip(sample.frames[0]))
+        sample.frames++, sample.n_frames--;
+    sample.n_label_bytes = gather_labels(scratch->labels);
+    return book_enter(&sample);
+}
+
+/* A special for the object, not yet on the table; NULL: refused, and counted. */
+static struct special *make_special(const struct sample_object *object)
+{
+    struct scratch *scratch = scratch_take();
+    if (!scratch) {
+        book_count_refused();
+        return NULL;
+    }
+    struct special *special = enter(object, scratch);
+    scratch_give(scratch);
+    return special;
+}
+
+static void after_events(uint64_t address, uint32_t n_events)
+{
+    if (unlikely(n_events > SWEEP_AT))
+        cycle_assist(address);
+}
+
+static void publish_birth(struct special *special)
+{
+    uint64_t address = special->address;
+    uint32_t n_events;
+    if (specials_insert(special, &n_events))
+        after_events(address, n_events);
+    else
+        book_withdraw(special);
+}
+
+void sample_begin(const struct sample_object *object)
+{
+    if (!thread_enter()) {
+        book_count_refused();
+        return;
+    }
+    struct special *special = make_special(object);
+    if (special)
+        publish_birth(special);
+    flusher_tick();
+    thread_leave();
+}
+
+bool sample_end(void *p)
+{
+    if (!thread_enter())
+        return false;
+    uint32_t n_events;
+    if (specials_free(p, &n_events))
+        after_events((uint64_t)(uintptr_t)p, n_events);
+    thread_leave();
+    return true;
+}
+
+struct special *sample_detach(void *p)
+{
+    if (!thread_enter())
+        return NULL;
+    struct special *special = specials_detach(p);
+    thread_leave();
+    return special;
+}
+
+void sample_reattach(struct special *special)
+{
+    thread_enter(); /* cannot fail: sample_detach was outside too */
+    specials_reattach(special);
+    thread_leave();
+}
+
+void sample_replace(struct special *ended, const struct sample_object *born_object)
+{
+    thread_enter();
+    struct special *born = born_object ? make_special(born_object) : NULL;
+    uint64_t address = born ? born->address : ended->address;
+    uint32_t n_events;
+    if (!born)
+        specials_end(ended, &n_events);
+    else if (!specials_replace(ended, born, &n_events))
+        book_withdraw(born);
+    after_events(address, n_events);
+    flusher_tick();
+    thread_leave();
+}
