@@ -129,10 +129,6 @@ class GoodValues(Case):
         ended = self.run_ok(["leak", 10, 1000], DISABLE=1, **EXACT)
         self.assertEqual((ended.text, list(self.dir.iterdir())), ("done\n", []))
 
-    def test_disable_silences_a_bad_value_too(self):
-        ended = self.run_ok(["leak", 10, 1000], DISABLE=1)
-        self.assertEqual(ended.text, "done\n")
-
     def test_comments_tell_how_the_profile_was_made(self):
         _, profile = self.run_profiled(["leak", 10, 1000], **EXACT)
         self.assertEqual(profile.comment("labelprof_version"), "0.1.0")

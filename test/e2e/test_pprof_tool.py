@@ -67,14 +67,7 @@ class Judge(Case):
         self.assertRegex(text, r"inuse_space/bytes\[dflt\]")
 
     def test_no_complaint_on_opening(self):
-        import os
-        import subprocess
-        from victim import GO
-        done = subprocess.run([GO, "tool", "pprof", "-top", self.profile], cwd=self.dir,
-                              env=dict(os.environ, GO111MODULE="off", GOFLAGS=""),
-                              capture_output=True, text=True, timeout=60)
-        self.assertEqual(done.returncode, 0)
-        self.assertEqual(done.stderr, "")
+        self.assertEqual(self.go_pprof("-top", self.profile, ask_for="stderr"), "")
 
 
 class Difference(Case):

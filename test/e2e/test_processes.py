@@ -5,7 +5,6 @@ import signal
 import stat
 import subprocess
 import time
-from pathlib import Path
 
 import pprof
 from victim import EXACT, LIBRARY, Case, program
@@ -309,4 +308,3 @@ class Guest(Case):
         after = time.time_ns()
         self.assertTrue(before <= profile.time_nanos <= after)
         self.assertTrue(300_000_000 <= profile.duration_nanos <= after - before)
-        self.assertTrue(Path("/proc/self").exists())

@@ -168,8 +168,9 @@ class Case(unittest.TestCase):
                          (bare.status, clean(bare.out), clean(bare.err)))
         return ended
 
-    def go_pprof(self, *arguments, timeout=60):
-        """`go tool pprof` with these arguments: what it printed."""
+    def go_pprof(self, *arguments, timeout=60, ask_for="stdout"):
+        """`go tool pprof` with these arguments: what it printed. GO: Debian's, whose pprof is a
+        program and not built at first use."""
         env = dict(os.environ, PPROF_TMPDIR=str(self.dir), GOTOOLCHAIN="local", GO111MODULE="off",
                    GOFLAGS="")
         env.pop("LD_PRELOAD", None)
@@ -177,7 +178,7 @@ class Case(unittest.TestCase):
                               stdin=subprocess.DEVNULL, capture_output=True, text=True,
                               timeout=timeout)
         self.assertEqual(done.returncode, 0, f"go tool pprof {arguments}: {done.stderr}")
-        return done.stdout
+        return getattr(done, ask_for)
 
     def wait_until(self, condition, what, limit_s=30):
         end = time.monotonic() + limit_s

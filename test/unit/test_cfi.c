@@ -353,7 +353,7 @@ static int load_libunwind(void **state)
     (void)state;
     struct cfi_tables none = {0};
     uint64_t rule;
-    if (!elf_open())
+    if (!elf_loaded())
         return -1;
     compile_rule(&none, 0, 0, &rule);
     return compile_load_if_wanted() ? 0 : -1;
