@@ -285,6 +285,12 @@ class Header(Case):
             self.assertIn(part, head)
         self.assertNotIn("Note:", head)
 
+    def test_the_program_is_called_as_its_user_called_it(self):
+        for comments, name in (([], "link-target"), (["command=/opt/server --port 1"], "server"),
+                               (["command=nginx: worker process"], "nginx")):
+            profile = Profile(program="/usr/bin/link-target", comments=comments).add(["f"], 1)
+            self.assertEqual(self.json(self.write(profile))["programs"], [name])
+
     def test_an_interval_of_one_is_said_to_be_exact(self):
         self.assertIn("every allocation recorded",
                       self.text("top", self.write(Profile(period=1).add(["f"], 1))))

@@ -185,7 +185,6 @@ class Failures(Case):
         self.assertEqual(self.checked(self.dir / "x.pb.gz").flat("inuse_objects")["leak_here"], 10)
 
     def test_no_fd_left_to_open(self):
-        ended = self.run_under(["/bin/sh", "-c", f"ulimit -n 3; exec {program('leak')} 10 1000"],
-                               **EXACT)
-        self.assertEqual((ended.status, ended.text), (0, "done\n"))
-        self.assertTrue(all(line.startswith("labelprof:") for line in ended.errors.splitlines()))
+        ended = self.run_under(["leak", 10, 1000, "rlimit_nofile", 3], OUT="x.pb.gz", **EXACT)
+        self.check_failure(ended, "x.pb.gz")
+        self.assertEqual(list(self.dir.iterdir()), [])

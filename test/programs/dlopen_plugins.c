@@ -12,7 +12,7 @@ static NOINLINE void call_plugin(entry_function *entry)
         keep(entry(100));
 }
 
-static void load_and_call(const char *path)
+static NOINLINE void load_and_call(const char *path)
 {
     void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!handle)

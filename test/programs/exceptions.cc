@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Exceptions in threads while everything is sampled; a deep stack; a destructor that allocates.
 // 4 threads x 500 exceptions; 10 objects of 100 B leaked in bottom_of_deep_stack, 200 frames down.
+#include <cstdlib>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -10,7 +11,7 @@
 extern "C" NOINLINE void bottom_of_deep_stack()
 {
     for (int i = 0; i < 10; i++)
-        keep(::operator new(100));
+        keep(std::malloc(100));
 }
 
 static NOINLINE void go_down(int depth)

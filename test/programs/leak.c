@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * The plain one: leaks COUNT objects of SIZE bytes in leak_here, then does what it is told.
  * Usage: leak COUNT SIZE [chdir DIR | dump TYPE PATH | sleep MS | raise N | more COUNT SIZE |
- *                         rlimit_fsize BYTES]... */
+ *                         rlimit_fsize BYTES | rlimit_nofile N]... */
 #include <signal.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -34,6 +34,12 @@ static void limit_file_size(long bytes)
     CHECK(!setrlimit(RLIMIT_FSIZE, &limit));
 }
 
+static void limit_open_files(long n)
+{
+    struct rlimit limit = {n, n};
+    CHECK(!setrlimit(RLIMIT_NOFILE, &limit));
+}
+
 static int step(char **argv)
 {
     if (!strcmp(argv[0], "chdir"))
@@ -44,6 +50,8 @@ static int step(char **argv)
         return raise(atoi(argv[1])), 2;
     if (!strcmp(argv[0], "rlimit_fsize"))
         return limit_file_size(atol(argv[1])), 2;
+    if (!strcmp(argv[0], "rlimit_nofile"))
+        return limit_open_files(atol(argv[1])), 2;
     if (!strcmp(argv[0], "dump")) {
         printf("dump %d\n", labelprof_dump(argv[1], strcmp(argv[2], "-") ? argv[2] : NULL));
         return 3;
