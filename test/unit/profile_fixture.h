@@ -32,7 +32,7 @@ struct memory_sink {
     size_t peak_bytes;
 };
 
-static int memory_write(struct profile_sink *sink, const void *bytes, size_t n_bytes)
+static UNUSED int memory_write(struct profile_sink *sink, const void *bytes, size_t n_bytes)
 {
     struct memory_sink *memory = (struct memory_sink *)sink;
     assert_int_equal(memory->error, 0); /* never asked again after an error */
@@ -47,12 +47,12 @@ static int memory_write(struct profile_sink *sink, const void *bytes, size_t n_b
     return 0;
 }
 
-static const struct profile_value_type heap_types[] = {{"alloc_objects", "count"},
+static UNUSED const struct profile_value_type heap_types[] = {{"alloc_objects", "count"},
                                                        {"alloc_space", "bytes"},
                                                        {"inuse_objects", "count"},
                                                        {"inuse_space", "bytes"}};
 
-static const struct profile_head heap_head = {
+static UNUSED const struct profile_head heap_head = {
     .value_types = heap_types,
     .n_value_types = 4,
     .default_type = "inuse_space",
