@@ -18,6 +18,9 @@ struct label_capture *labelprof_capture(void);
 int labelprof_attach(struct label_capture *labels);
 void labelprof_release(struct label_capture *labels);
 int labelprof_dump(const char *type, const char *path);
+struct scope_state;
+void labelprof_scope_enter(struct scope_state *scope, const char *key, const char *value);
+void labelprof_scope_leave(struct scope_state *scope);
 
 /* A thread that has its block has passed the question before. */
 static inline bool is_ready(void)
@@ -53,6 +56,24 @@ EXPORT int labelprof_attach(struct label_capture *labels)
 EXPORT void labelprof_release(struct label_capture *labels)
 {
     current_release(labels);
+}
+
+/* include/labelprof.h: struct labelprof_scope_state. */
+struct scope_state {
+    int is_active;
+    struct label_before before;
+};
+_Static_assert(sizeof(struct scope_state) <= sizeof(long) * 48, "fits what the header reserves");
+
+EXPORT void labelprof_scope_enter(struct scope_state *scope, const char *key, const char *value)
+{
+    scope->is_active = key && value && is_ready() &&
+                       current_replace_text(key, value, &scope->before) == 0;
+}
+
+EXPORT void labelprof_scope_leave(struct scope_state *scope)
+{
+    current_put_back(&scope->before);
 }
 
 EXPORT int labelprof_dump(const char *type, const char *path)

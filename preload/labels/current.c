@@ -202,6 +202,31 @@ int current_unset(const char *key)
     return 0;
 }
 
+int current_replace_text(const char *key, const char *value, struct label_before *before)
+{
+    size_t key_bytes = good_key_bytes(key);
+    struct thread_block *block = thread_self.block;
+    struct label_slot *slot = key_bytes && block ? find_slot(block, key, key_bytes) : NULL;
+    before->was_set = slot != NULL;
+    if (slot)
+        before->slot = *slot;
+    before->slot.key_bytes = (uint8_t)key_bytes;
+    memcpy(before->slot.key, key, key_bytes);
+    return current_set_text(key, value, strlen(value));
+}
+
+void current_put_back(const struct label_before *before)
+{
+    char key[LABEL_KEY_BYTES + 1];
+    const struct label_slot *slot = &before->slot;
+    memcpy(key, slot->key, slot->key_bytes);
+    key[slot->key_bytes] = '\0';
+    if (before->was_set)
+        set(key, slot->kind, slot->value, slot->value_bytes, slot->number);
+    else
+        current_unset(key);
+}
+
 static void free_capture(struct label_capture *capture)
 {
     for (uint32_t i = 0; i < capture->n_labels; i++)

@@ -53,6 +53,14 @@ int current_set_text(const char *key, const char *value, size_t value_bytes);
 int current_set_number(const char *key, long number, const char *unit);
 int current_unset(const char *key);
 
+/* For LABELPROF_SCOPE: one key's label as it was, to be put back. */
+struct label_before {
+    struct label_slot slot; /* its key is always filled in */
+    bool was_set;
+};
+int current_replace_text(const char *key, const char *value, struct label_before *ret_before);
+void current_put_back(const struct label_before *before);
+
 /* A thread's API labels as a counted object, to carry with a task or to a new thread. */
 struct label_capture;
 struct label_capture *current_capture(void); /* NULL: none, or no memory */

@@ -43,7 +43,7 @@ struct record {
     uint32_t hash;
     struct totals active;
     struct totals future[STAGES];
-};
+} __attribute__((aligned(16))); /* a region_ref can only name a multiple of 16 */
 
 bool records_open(void);
 

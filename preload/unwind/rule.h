@@ -44,12 +44,12 @@ static inline bool rule_is_plain(uint64_t rule)
 
 static inline intptr_t rule_cfa_offset(uint64_t rule)
 {
-    return (int64_t)(rule << 16) >> 40 << 3;
+    return ((int64_t)(rule << 16) >> 40) * 8;
 }
 
 static inline intptr_t rule_bp_slot(uint64_t rule)
 {
-    return (intptr_t)(int16_t)(rule >> 8) << 3;
+    return (intptr_t)(int16_t)(rule >> 8) * 8;
 }
 
 /* RULE_NONE if an offset doesn't fit. */

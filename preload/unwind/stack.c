@@ -21,7 +21,7 @@ void stack_enter(struct stack *stack, uintptr_t sp, struct stack_bounds bounds)
 COLD bool stack_probe(struct stack *stack, uintptr_t address)
 {
     uintptr_t page = address & ~(uintptr_t)(PAGE_BYTES - 1);
-    if (stack->is_known || address % WORD_BYTES || stack->n_probes == PROBES_MAX)
+    if (stack->is_known || page == 0 || address % WORD_BYTES || stack->n_probes == PROBES_MAX)
         return false;
     stack->n_probes++;
     if (!sys_can_read(page))
