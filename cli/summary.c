@@ -79,14 +79,17 @@ static const char *base_name(const char *path)
     return slash && slash[1] ? slash + 1 : path;
 }
 
-/* The first mapping is the main program; a profile without mappings may name its command. */
+/* How the program was called, "nginx" of "nginx: worker process", else its file: that may be a
+ * name nobody used (redis-server is a link to redis-check-rdb). */
 static void add_program(struct summary *summary, const struct profile_data *profile)
 {
     const char *command = profile_comment(profile, "command");
-    if (profile->n_mappings > 0 && profile->mappings[0].file[0])
+    char *word = command ? xformat("%.*s", (int)strcspn(command, " :"), command) : NULL;
+    if (word && word[0])
+        aggregate_row_of(&summary->programs, base_name(word));
+    else if (profile->n_mappings > 0 && profile->mappings[0].file[0])
         aggregate_row_of(&summary->programs, base_name(profile->mappings[0].file));
-    else if (command && command[0])
-        aggregate_row_of(&summary->programs, command);
+    free(word);
 }
 
 /* Samples taken if the profile says how many, else its records. */
