@@ -151,61 +151,73 @@ static new_function *aligned_form(enum variant variant)
                : NULL;
 }
 
-/* First call of a variant that nobody behind us defined at start. */
-static COLD bool is_resolved_for(enum variant variant, const void *caller)
+/* A variant's first call, or one that nobody behind us defined at start. Entered and left by tail
+ * calls: the door is tried again as if by the same caller. */
+static COLD void *first_new(size_t size, uintptr_t a, uintptr_t b, enum variant variant,
+                            const void *caller, new_function *door)
 {
     next_resolve();
-    return mode_of(variant) != UNRESOLVED || resolve(variant, caller);
+    if (mode_of(variant) == UNRESOLVED && !resolve(variant, caller))
+        return next.malloc(size);
+    return door(size, a, b);
+}
+
+static COLD void first_delete(void *p, uintptr_t a, uintptr_t b, enum variant variant,
+                              const void *caller, delete_function *door)
+{
+    next_resolve();
+    if (mode_of(variant) == UNRESOLVED && !resolve(variant, caller))
+        next.free(p);
+    else
+        door(p, a, b);
 }
 
 static inline __attribute__((always_inline)) void *allocate(enum variant variant, size_t size,
-                                                           uintptr_t a, uintptr_t b)
+                                                           uintptr_t a, uintptr_t b,
+                                                           new_function *door)
 {
     enum mode mode = mode_of(variant);
-    if (unlikely(mode == UNRESOLVED)) {
-        if (!is_resolved_for(variant, __builtin_return_address(0)))
-            return next.malloc(size);
-        mode = mode_of(variant);
-    }
-    if (mode == COUNT && unlikely(!sample_passes(size)))
+    if (mode == PASS_ON || (mode == COUNT && sample_passes(size)))
+        return behind[variant].call(size, a, b);
+    if (mode == COUNT)
         return slow_new(size, a, b, behind[variant].call, aligned_form(variant));
-    return behind[variant].call(size, a, b);
+    return first_new(size, a, b, variant, __builtin_return_address(0), door);
+}
+
+/* As in sdallocx: a size must not be passed on for a block that may have been placed. */
+static void delete_unsized(enum variant variant, void *p, uintptr_t a, uintptr_t b)
+{
+    enum variant unsized = traits[variant].unsized;
+    if (!slow_release(p))
+        return;
+    as_delete(unsized != NO_VARIANT && mode_of(unsized) == COUNT ? unsized : variant)(p, a, b);
 }
 
 static inline __attribute__((always_inline)) void release(enum variant variant, void *p,
-                                                         uintptr_t a, uintptr_t b)
+                                                         uintptr_t a, uintptr_t b,
+                                                         delete_function *door)
 {
     enum mode mode = mode_of(variant);
-    if (unlikely(mode == UNRESOLVED)) {
-        if (!is_resolved_for(variant, __builtin_return_address(0))) {
-            next.free(p);
-            return;
-        }
-        mode = mode_of(variant);
-    }
-    if (mode == PASS_ON || filter_is_ordinary(p)) {
+    if (mode == PASS_ON || (mode == COUNT && filter_is_ordinary(p)))
         as_delete(variant)(p, a, b);
-        return;
-    }
-    if (!slow_release(p))
-        return;
-    /* As in sdallocx: a size must not be passed on for a block that may have been placed. */
-    enum variant unsized = traits[variant].unsized;
-    as_delete(unsized != NO_VARIANT && mode_of(unsized) == COUNT ? unsized : variant)(p, a, b);
+    else if (mode == COUNT)
+        delete_unsized(variant, p, a, b);
+    else
+        first_delete(p, a, b, variant, __builtin_return_address(0), door);
 }
 
 #define NEW_DOOR(symbol, variant)                                 \
     EXPORT void *symbol(size_t size, uintptr_t a, uintptr_t b);   \
     void *symbol(size_t size, uintptr_t a, uintptr_t b)           \
     {                                                             \
-        return allocate(variant, size, a, b);                     \
+        return allocate(variant, size, a, b, symbol);              \
     }
 
 #define DELETE_DOOR(symbol, variant)                              \
     EXPORT void symbol(void *p, uintptr_t a, uintptr_t b);        \
     void symbol(void *p, uintptr_t a, uintptr_t b)                \
     {                                                             \
-        release(variant, p, a, b);                                \
+        release(variant, p, a, b, symbol);                        \
     }
 
 NEW_DOOR(_Znwm, NEW)

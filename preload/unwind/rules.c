@@ -71,6 +71,11 @@ static void remember(uint64_t key, uint64_t rule)
     __atomic_store_n(&slot->key, key, __ATOMIC_RELEASE);
 }
 
+static uint64_t guess_at(uintptr_t address)
+{
+    return call_ends_at(address + 1) ? RULE_GUESS : RULE_NOT_CODE;
+}
+
 /* False: the rule is good for now, and not to be remembered. */
 static bool find_out(uintptr_t address, uintptr_t stack_left_bytes, uint64_t *ret_rule)
 {
@@ -81,10 +86,12 @@ static bool find_out(uintptr_t address, uintptr_t stack_left_bytes, uint64_t *re
     if (answer == MODULES_BUSY)
         return false;
     if (answer == MODULES_OUTSIDE) {
-        *ret_rule = call_ends_at(address + 1) ? RULE_GUESS : RULE_NOT_CODE;
+        *ret_rule = guess_at(address);
         return true;
     }
     uint64_t rule = cfi_rule(&tables, address);
+    if (rule == RULE_GUESS)
+        rule = guess_at(address);
     bool is_lasting = rule != RULE_NONE ||
                       compile_rule(&tables, address, stack_left_bytes, &rule);
     *ret_rule = rule | (uint64_t)module << RULES_ADDRESS_BITS;

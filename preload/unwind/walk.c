@@ -16,7 +16,8 @@
 #define READS_ANY_STACK __attribute__((no_sanitize("address", "thread")))
 
 enum {
-    LEFT_OUT_MAX = 64, /* own frames a walk passes at most, so that a loop of them ends */
+    GUESSED_FRAME_MAX_BYTES = 1 << 18, /* beyond it BP points into another stack */
+    LEFT_OUT_MAX = 64,                 /* own frames a walk passes at most, so that a loop of them ends */
 };
 
 /* User code lies in [first page's end, 2^47). */
@@ -32,7 +33,7 @@ struct walk {
     struct stack_bounds bounds;
 };
 
-enum step { STEP_DONE, STEP_OUTERMOST, STEP_LOST };
+enum step { STEP_DONE, STEP_OUTERMOST, STEP_BEYOND_OUTERMOST, STEP_LOST };
 
 static struct {
     uintptr_t start, bytes;
@@ -159,6 +160,8 @@ static bool is_plausible_caller(const struct walk *walk, uintptr_t return_addres
     if (!can_be_code(return_address - 1))
         return false;
     uint64_t rule = rule_at(walk, return_address - 1);
+    if (rule_kind(rule) == RULE_NOT_CODE)
+        return false;
     if (rule & RULE_MODULE_MASK)
         return call_ends_at(return_address);
     return rule_kind(rule) == RULE_GUESS && !(rule_of_guesser & RULE_MODULE_MASK);
@@ -169,7 +172,8 @@ static bool is_plausible_caller(const struct walk *walk, uintptr_t return_addres
 static READS_ANY_STACK bool step_guess(struct walk *walk, uint64_t rule)
 {
     uintptr_t bp = walk->regs.bp;
-    if (bp < walk->regs.sp || !stack_has(&walk->stack, bp) || !stack_has(&walk->stack, bp + 8))
+    if (bp - walk->regs.sp > GUESSED_FRAME_MAX_BYTES || !stack_has(&walk->stack, bp) ||
+        !stack_has(&walk->stack, bp + 8))
         return false;
     struct unwind_regs caller = {word_at(bp + 8), bp + 16, word_at(bp)};
     if (!is_plausible_caller(walk, caller.pc, rule))
@@ -177,6 +181,14 @@ static READS_ANY_STACK bool step_guess(struct walk *walk, uint64_t rule)
     walk->regs = caller;
     walk->address = caller.pc - 1;
     return true;
+}
+
+/* The bottom of a coroutine: a return address that no call made. (makecontext's is the first byte
+ * of a function, so it even belongs to nothing.) */
+static bool is_planted(const struct walk *walk, uint64_t rule)
+{
+    return rule_kind(rule) == RULE_NOT_CODE && (rule & RULE_MODULE_MASK) &&
+           walk->address != walk->regs.pc;
 }
 
 static COLD enum step step_slowly(struct walk *walk, uint64_t rule)
@@ -193,7 +205,9 @@ static COLD enum step step_slowly(struct walk *walk, uint64_t rule)
         is_done = step_signal(walk);
         break;
     case RULE_GUESS:
-    case RULE_NOT_CODE: /* a caller with CFI says it is code all the same */
+    case RULE_NOT_CODE: /* a callee with CFI says it is code all the same */
+        if (is_planted(walk, rule))
+            return STEP_BEYOND_OUTERMOST;
         is_done = step_guess(walk, rule);
         break;
     case RULE_OUTERMOST:
@@ -247,7 +261,10 @@ static unsigned follow(struct walk *walk, uint64_t *frames, unsigned max)
             continue;
         }
         walk->regs = regs;
+        walk->address = address;
         enum step step = step_slowly(walk, rule);
+        if (step == STEP_BEYOND_OUTERMOST && n > 1)
+            return n - 1;
         if (step != STEP_DONE)
             return step == STEP_OUTERMOST && n ? n : end_truncated(frames, n, max);
         regs = walk->regs;
