@@ -136,12 +136,33 @@ bool elf_loaded(void)
     return symbol != NULL;
 }
 
+static bool is_header(uintptr_t at)
+{
+    return memcmp((const void *)at, ELFMAG, SELFMAG) == 0;
+}
+
+/* Where the object's ELF header is mapped. For an object with holes between its segments glibc names
+ * the one segment that was asked for: then the kernel knows for the main program, and a library is
+ * linked to begin at 0. */
+static uintptr_t object_start(const struct dl_find_object *found)
+{
+    uintptr_t start = (uintptr_t)found->dlfo_map_start;
+    if (is_header(start))
+        return start;
+    bool is_main = found->dlfo_link_map->l_name[0] == '\0';
+    start = is_main ? page_down(getauxval(AT_PHDR)) : found->dlfo_link_map->l_addr;
+    return sys_can_read(start) && is_header(start) ? start : 0;
+}
+
 bool elf_find(uintptr_t address, struct elf_segment *ret_segment)
 {
     struct dl_find_object found;
     struct headers headers;
-    if (find_object((void *)address, &found) != 0 ||
-        !read_headers((uintptr_t)found.dlfo_map_start, (uintptr_t)found.dlfo_map_end, &headers))
+    if (find_object((void *)address, &found) != 0)
+        return false;
+    uintptr_t start_of_object = object_start(&found);
+    if (!start_of_object ||
+        !read_headers(start_of_object, (uintptr_t)found.dlfo_map_end, &headers))
         return false;
     const ElfW(Phdr) *load = load_covering(&headers, address);
     if (!load || !(load->p_flags & PF_X))
