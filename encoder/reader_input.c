@@ -40,6 +40,8 @@ static bool grow(struct input *input, size_t *capacity)
     if (input->n_bytes < *capacity)
         return true;
     size_t larger = *capacity ? 2 * *capacity : FIRST_BYTES;
+    if (larger > INPUT_MAX_BYTES + 1u)
+        larger = INPUT_MAX_BYTES + 1u;
     uint8_t *bytes = realloc(input->bytes, larger);
     if (!bytes)
         return false;

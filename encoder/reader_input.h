@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 /* 100,000 samples take about 10 MB. */
-enum { INPUT_MAX_BYTES = 1 << 30 };
+enum { INPUT_MAX_BYTES = 256 << 20 };
 
 struct input {
     uint8_t *bytes; /* the caller frees */

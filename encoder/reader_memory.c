@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-enum { CHUNK_BYTES = 1 << 20, GRAIN_BYTES = 16 };
+enum { FIRST_CHUNK_BYTES = 16 * 1024, CHUNK_BYTES = 1 << 20, GRAIN_BYTES = 16 };
 
 struct arena_chunk {
     struct arena_chunk *next;
@@ -13,7 +13,8 @@ struct arena_chunk {
 
 static struct arena_chunk *add_chunk(struct arena *arena, size_t piece_bytes)
 {
-    size_t n_bytes = piece_bytes > CHUNK_BYTES / 4 ? piece_bytes : CHUNK_BYTES;
+    size_t n_usual = arena->total_bytes > CHUNK_BYTES ? CHUNK_BYTES : FIRST_CHUNK_BYTES;
+    size_t n_bytes = piece_bytes > n_usual / 4 ? piece_bytes : n_usual;
     if (n_bytes > ARENA_MAX_BYTES - arena->total_bytes)
         return NULL;
     struct arena_chunk *chunk = malloc(sizeof(*chunk) + GRAIN_BYTES + n_bytes);

@@ -48,9 +48,9 @@ static UNUSED int memory_write(struct profile_sink *sink, const void *bytes, siz
 }
 
 static UNUSED const struct profile_value_type heap_types[] = {{"alloc_objects", "count"},
-                                                       {"alloc_space", "bytes"},
-                                                       {"inuse_objects", "count"},
-                                                       {"inuse_space", "bytes"}};
+                                                              {"alloc_space", "bytes"},
+                                                              {"inuse_objects", "count"},
+                                                              {"inuse_space", "bytes"}};
 
 static UNUSED const struct profile_head heap_head = {
     .value_types = heap_types,
@@ -156,7 +156,8 @@ static UNUSED char *temporary_file(const char *name)
 {
     const char *root = getenv("TMPDIR");
     char *path = NULL;
-    assert_true(asprintf(&path, "%s/labelprof-%d-%s", root ? root : "/tmp", (int)getpid(), name) > 0);
+    assert_true(asprintf(&path, "%s/labelprof-%d-%s", root ? root : "/tmp", (int)getpid(), name) >
+                0);
     return path;
 }
 

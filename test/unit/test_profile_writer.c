@@ -18,8 +18,8 @@ static struct profile_writer *begin(struct memory_sink *memory)
 
 static void add_program(struct profile_writer *writer)
 {
-    const struct profile_mapping mapping = {
-        0x400000, 0x500000, 0x1000, "/nowhere/program", build_id, sizeof(build_id)};
+    const struct profile_mapping mapping = {0x400000,           0x500000, 0x1000,
+                                            "/nowhere/program", build_id, sizeof(build_id)};
     profile_add_mapping(writer, &mapping);
 }
 
@@ -417,7 +417,7 @@ static int write_some(struct profile_sink *sink)
     if (!writer)
         return -ENOMEM;
     add_program(writer);
-    for (uint64_t i = 0; i < 20000; i++) {
+    for (uint64_t i = 0; i < 8000; i++) {
         char text[16] = {0};
         uint64_t frames[] = {frame_in(1, 0x400000 + i), 0x5000 + i * 12345 % 77777};
         memcpy(text, &i, 3);
@@ -469,7 +469,7 @@ static void running_out_of_memory_anywhere_is_an_error_and_no_crash(void **state
 {
     (void)state;
     bool did_fail = false, did_pass = false;
-    for (size_t n_bytes = 0; !did_pass && n_bytes < 32u << 20; n_bytes += 48 * 1024) {
+    for (size_t n_bytes = 0; !did_pass && n_bytes < 32u << 20; n_bytes += 64 * 1024) {
         int status = 0;
         pid_t child = fork();
         if (child == 0)
