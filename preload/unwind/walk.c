@@ -191,9 +191,14 @@ static bool is_planted(const struct walk *walk, uint64_t rule)
            walk->address != walk->regs.pc;
 }
 
-static COLD enum step step_slowly(struct walk *walk, uint64_t rule)
+/* The registers come one by one: handed over as a struct, gcc keeps them in vector registers all
+ * along the quick path. */
+static COLD enum step step_slowly(struct walk *walk, uint64_t rule, uintptr_t address,
+                                  uintptr_t pc, uintptr_t sp, uintptr_t bp)
 {
     bool is_done = false;
+    walk->regs = (struct unwind_regs){pc, sp, bp};
+    walk->address = address;
     switch (rule_kind(rule)) {
     case RULE_PLAIN:
         is_done = step_plain(walk, rule);
@@ -260,9 +265,7 @@ static unsigned follow(struct walk *walk, uint64_t *frames, unsigned max)
             address = regs.pc - 1;
             continue;
         }
-        walk->regs = regs;
-        walk->address = address;
-        enum step step = step_slowly(walk, rule);
+        enum step step = step_slowly(walk, rule, address, regs.pc, regs.sp, regs.bp);
         if (step == STEP_BEYOND_OUTERMOST && n > 1)
             return n - 1;
         if (step != STEP_DONE)
