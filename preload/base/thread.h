@@ -27,6 +27,8 @@ struct thread_state {
     uint64_t random;      /* generator state, 0: not seeded */
     void *deferred_frees; /* blocks freed by a handler inside the profiler, linked through
                              their first word; freed for real on the way out */
+    size_t asked_bytes;   /* what a passed-on aligned operator new was asked for: libstdc++ rounds it
+                             up before it allocates; 0: nothing pending */
     struct thread_block *block;
     uintptr_t stack_low, stack_high; /* 0: unknown */
 };

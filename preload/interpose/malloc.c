@@ -65,22 +65,35 @@ EXPORT void *reallocarray(void *p, size_t n, size_t size)
     return NULL;
 }
 
+/* What the program asked for: more than one layer up, if the caller is an aligned operator new. */
+static inline size_t asked_bytes(size_t alignment, size_t size)
+{
+    size_t asked = thread_self.asked_bytes;
+    if (likely(asked == 0))
+        return size;
+    thread_self.asked_bytes = 0;
+    return round_up(asked, alignment) == size ? asked : size;
+}
+
 EXPORT void *memalign(size_t alignment, size_t size)
 {
-    return sample_passes(size) ? next.memalign(alignment, size)
-                               : slow_aligned(alignment, size, next.memalign);
+    size_t asked = asked_bytes(alignment, size);
+    return sample_passes(asked) ? next.memalign(alignment, size)
+                                : slow_aligned(alignment, size, asked, next.memalign);
 }
 
 EXPORT void *aligned_alloc(size_t alignment, size_t size)
 {
-    return sample_passes(size) ? next.aligned_alloc(alignment, size)
-                               : slow_aligned(alignment, size, next.aligned_alloc);
+    size_t asked = asked_bytes(alignment, size);
+    return sample_passes(asked) ? next.aligned_alloc(alignment, size)
+                                : slow_aligned(alignment, size, asked, next.aligned_alloc);
 }
 
 EXPORT int posix_memalign(void **ret, size_t alignment, size_t size)
 {
-    return sample_passes(size) ? next.posix_memalign(ret, alignment, size)
-                               : slow_posix_memalign(ret, alignment, size);
+    size_t asked = asked_bytes(alignment, size);
+    return sample_passes(asked) ? next.posix_memalign(ret, alignment, size)
+                                : slow_posix_memalign(ret, alignment, size, asked);
 }
 
 EXPORT void *valloc(size_t size)

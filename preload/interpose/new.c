@@ -45,15 +45,16 @@ static const struct {
     const char *symbol;
     enum variant aligned; /* of a new: its form with an alignment */
     enum variant unsized; /* of a sized delete: its form without the size */
+    bool is_aligned;      /* of a new */
 } traits[VARIANTS] = {
     [NEW] = {"_Znwm", NEW_ALIGNED, NO_VARIANT},
     [NEW_ARRAY] = {"_Znam", NEW_ARRAY_ALIGNED, NO_VARIANT},
     [NEW_NOTHROW] = {"_ZnwmRKSt9nothrow_t", NEW_ALIGNED_NOTHROW, NO_VARIANT},
     [NEW_ARRAY_NOTHROW] = {"_ZnamRKSt9nothrow_t", NEW_ARRAY_ALIGNED_NOTHROW, NO_VARIANT},
-    [NEW_ALIGNED] = {"_ZnwmSt11align_val_t", NO_VARIANT, NO_VARIANT},
-    [NEW_ARRAY_ALIGNED] = {"_ZnamSt11align_val_t", NO_VARIANT, NO_VARIANT},
-    [NEW_ALIGNED_NOTHROW] = {"_ZnwmSt11align_val_tRKSt9nothrow_t", NO_VARIANT, NO_VARIANT},
-    [NEW_ARRAY_ALIGNED_NOTHROW] = {"_ZnamSt11align_val_tRKSt9nothrow_t", NO_VARIANT, NO_VARIANT},
+    [NEW_ALIGNED] = {"_ZnwmSt11align_val_t", NO_VARIANT, NO_VARIANT, true},
+    [NEW_ARRAY_ALIGNED] = {"_ZnamSt11align_val_t", NO_VARIANT, NO_VARIANT, true},
+    [NEW_ALIGNED_NOTHROW] = {"_ZnwmSt11align_val_tRKSt9nothrow_t", NO_VARIANT, NO_VARIANT, true},
+    [NEW_ARRAY_ALIGNED_NOTHROW] = {"_ZnamSt11align_val_tRKSt9nothrow_t", NO_VARIANT, NO_VARIANT, true},
     [DELETE] = {"_ZdlPv", NO_VARIANT, NO_VARIANT},
     [DELETE_ARRAY] = {"_ZdaPv", NO_VARIANT, NO_VARIANT},
     [DELETE_SIZED] = {"_ZdlPvm", NO_VARIANT, DELETE},
@@ -177,6 +178,8 @@ static inline __attribute__((always_inline)) void *allocate(enum variant variant
                                                            new_function *door)
 {
     enum mode mode = mode_of(variant);
+    if (mode == PASS_ON && traits[variant].is_aligned)
+        thread_self.asked_bytes = size;
     if (mode == PASS_ON || (mode == COUNT && sample_passes(size)))
         return behind[variant].call(size, a, b);
     if (mode == COUNT)

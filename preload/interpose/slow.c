@@ -69,23 +69,23 @@ void *slow_calloc(size_t n, size_t size)
     return begin(p ? p : next.calloc(n, size), bytes, lg_factor, caller);
 }
 
-void *slow_aligned(size_t alignment, size_t size, void *(*allocate)(size_t, size_t))
+void *slow_aligned(size_t alignment, size_t size, size_t asked, void *(*allocate)(size_t, size_t))
 {
     struct unwind_regs caller = caller_registers();
     uint8_t lg_factor;
-    bool is_sampled = is_due(size, &lg_factor);
+    bool is_sampled = is_due(asked, &lg_factor);
     void *p = allocate(alignment, size);
-    return is_sampled ? begin(p, size, lg_factor, caller) : p;
+    return is_sampled ? begin(p, asked, lg_factor, caller) : p;
 }
 
-int slow_posix_memalign(void **ret, size_t alignment, size_t size)
+int slow_posix_memalign(void **ret, size_t alignment, size_t size, size_t asked)
 {
     struct unwind_regs caller = caller_registers();
     uint8_t lg_factor;
-    bool is_sampled = is_due(size, &lg_factor);
+    bool is_sampled = is_due(asked, &lg_factor);
     int error = next.posix_memalign(ret, alignment, size);
     if (is_sampled && !error)
-        begin(*ret, size, lg_factor, caller);
+        begin(*ret, asked, lg_factor, caller);
     return error;
 }
 

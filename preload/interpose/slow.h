@@ -14,9 +14,10 @@
 void *slow_malloc(size_t size);
 void *slow_calloc(size_t n, size_t size);
 void *slow_realloc(void *p, size_t size);
-/* One for each way to ask for an alignment: `allocate` is the door's own next function. */
-void *slow_aligned(size_t alignment, size_t size, void *(*allocate)(size_t, size_t));
-int slow_posix_memalign(void **ret, size_t alignment, size_t size);
+/* One for each way to ask for an alignment: `allocate` is the door's own next function; `asked` the
+ * size to record, `size` the size to allocate. */
+void *slow_aligned(size_t alignment, size_t size, size_t asked, void *(*allocate)(size_t, size_t));
+int slow_posix_memalign(void **ret, size_t alignment, size_t size, size_t asked);
 void *slow_paged(size_t size, void *(*allocate)(size_t)); /* valloc, pvalloc */
 /* Any operator new of an allocator that brings its own; `aligned` (may be NULL) is its counterpart
  * that takes an alignment as the second argument. */

@@ -47,8 +47,9 @@ class Doors(Exact):
     def test_realloc_moved_in_place_failed_to_zero_from_null(self):
         self.assert_counts(self.profile_of("realloc_cases"), REALLOC)
 
-    def test_realloc_content_at_the_default_interval(self):
-        self.run_ok("realloc_cases")
+    def test_realloc_content_and_errno_at_the_default_interval(self):
+        self.same_bare_and_under(["realloc_cases"])
+        self.same_bare_and_under(["realloc_cases"], SAMPLE_BYTES=1)
 
     def test_realloc_content_when_some_are_sampled(self):
         self.run_ok("realloc_cases", SAMPLE_BYTES=2000)
