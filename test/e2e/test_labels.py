@@ -177,7 +177,7 @@ class Bounded(Case):
         the error. 6 of its standard errors: false alarms 2e-9 a figure."""
         ended = self.run_ok(["leak", 400000, 100], MAX_MEMORY="2m", SAMPLE_BYTES=1, timeout=120)
         profile = self.checked(ended.paths[0])
-        interval = int(profile.comment("sample_bytes_now") or profile.comment("interval_bytes") or 0)
+        interval = int(profile.comment("interval_bytes_now") or 0)
         self.assertGreater(interval, 1, f"comments do not tell the interval: {profile.comments}")
         error = (400000 * interval / 100) ** 0.5
         for type_name in "inuse_objects", "alloc_objects":

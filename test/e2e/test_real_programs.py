@@ -19,9 +19,11 @@ class Real(Case):
     limit_s = 300
 
     def profile_named(self, name, at_least=1):
-        """The profiles of programs of this name (or name3.11), each opened by us; the largest by
-        pprof too."""
-        paths = [path for path in self.profile_paths() if path.name.startswith(f"labelprof.{name}")]
+        """The profiles of programs of this name, each opened by us; the largest by pprof too. A
+        name may be a link's: redis-server is redis-check-rdb by its file's name."""
+        names = {name, os.path.basename(os.path.realpath(shutil.which(name) or name))}
+        paths = [path for path in self.profile_paths()
+                 if path.name.startswith(tuple(f"labelprof.{each}." for each in names))]
         self.assertGreaterEqual(len(paths), at_least, f"no profile of {name}: "
                                 f"{sorted(path.name for path in self.dir.iterdir())}")
         largest = max(paths, key=lambda path: path.stat().st_size)
@@ -218,7 +220,9 @@ class Python(Real):
     def regrtest(self, tests, timeout=250, extra=None, **options):
         """regrtest's own verdict; its output carries times and the order of the machine."""
         argv = [PYTHON, "-m", "test", "--tempdir", str(self.dir), *tests]
-        return self.run_under(argv, timeout, extra=extra, **options)
+        # Not into the current directory: regrtest minds files that appear in it.
+        return self.run_under(argv, timeout, extra=extra,
+                              OUT=f"{self.dir}/labelprof.%e.%p.%t.pb.gz", **options)
 
     def test_a_slice_of_its_own_test_suite(self):
         ended = self.regrtest(self.TESTS)

@@ -93,7 +93,7 @@ static NOINLINE void *sizes_in_e(size_t size)
 }
 
 /* Exactly total_bytes, in a fixed cycle of sizes; the last object makes up the difference. */
-static void leak_a(size_t total_bytes)
+static NOINLINE void leak_a(size_t total_bytes)
 {
     static const size_t mix[] = {16, 100, 512, 3000, 16384, 100000, MIB};
     for (int i = 0; total_bytes; i = (i + 1) % 7) {
@@ -104,7 +104,7 @@ static void leak_a(size_t total_bytes)
     }
 }
 
-static void leak_b(size_t total_bytes, size_t size)
+static NOINLINE void leak_b(size_t total_bytes, size_t size)
 {
     long n = total_bytes / size;
     for (long i = 0; i < n; i++)
@@ -112,7 +112,7 @@ static void leak_b(size_t total_bytes, size_t size)
     count(&b, size, n, n);
 }
 
-static void churn_c(size_t total_bytes)
+static NOINLINE void churn_c(size_t total_bytes)
 {
     static const size_t mix[] = {24, 1000, 8000, 60000};
     long rounds = total_bytes / (24 + 1000 + 8000 + 60000);
@@ -123,7 +123,7 @@ static void churn_c(size_t total_bytes)
         count(&c, mix[j], rounds, 0);
 }
 
-static void sizes_e(void)
+static NOINLINE void sizes_e(void)
 {
     for (int lg = 0; lg <= 30; lg++) {
         size_t size = (size_t)1 << lg;
@@ -162,7 +162,7 @@ static void hand(int full, int over)
     pthread_mutex_unlock(&mutex);
 }
 
-static void *maker(void *argument)
+static NOINLINE void *maker(void *argument)
 {
     static const size_t mix[] = {8, 200, 5000, 70000};
     long n_objects = (long)(intptr_t)argument;
@@ -178,7 +178,7 @@ static void *maker(void *argument)
     return NULL;
 }
 
-static void *freer(void *argument)
+static NOINLINE void *freer(void *argument)
 {
     static const size_t mix[] = {8, 200, 5000, 70000};
     (void)argument;
