@@ -6,6 +6,8 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
+#include "base/text.h"
+
 static const uint8_t build_id[] = {0xAB, 0xCD, 0xEF, 0x01};
 
 static struct profile_writer *begin(struct memory_sink *memory)
@@ -265,6 +267,42 @@ static void the_string_table_has_every_text_once_and_starts_empty(void **state)
     free(memory.bytes);
 }
 
+static int compare_numbers(const void *a, const void *b)
+{
+    uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
+    return (left > right) - (left < right);
+}
+
+/* So many texts of one length that some share the 32 bits the table keeps of their hashes. */
+static void texts_of_equal_hash_are_told_apart(void **state)
+{
+    (void)state;
+    enum { N = 300000 };
+    struct memory_sink memory;
+    struct profile_writer *writer = begin(&memory);
+    uint32_t *hashes = malloc(N * sizeof(*hashes));
+    char text[16];
+    size_t n_equal = 0;
+    for (unsigned i = 0; i < N; i++) {
+        snprintf(text, sizeof(text), "%08u", i);
+        hashes[i] = (uint32_t)hash_bytes(text, 8);
+        add_simple(writer, 100, "key", text_of(text));
+    }
+    assert_int_equal(profile_end(writer), 0);
+    qsort(hashes, N, sizeof(*hashes), compare_numbers);
+    for (size_t i = 1; i < N; i++)
+        n_equal += hashes[i] == hashes[i - 1];
+    assert_true(n_equal > 0);
+    struct profile_data *profile = read_sink(&memory);
+    for (unsigned i = 0; i < N; i++) {
+        snprintf(text, sizeof(text), "%08u", i);
+        assert_string_equal(profile->samples[i].labels[0].text, text);
+    }
+    profile_free(profile);
+    free(hashes);
+    free(memory.bytes);
+}
+
 /* Checks one message of the id-bearing kinds: its first field is its id, one more than the last. */
 static void check_id(const struct wire_field *message, uint64_t *last)
 {
@@ -365,7 +403,7 @@ static void huge_texts_and_stacks_go_through(void **state)
 static void a_big_profile_needs_little_memory_and_keeps_its_sums(void **state)
 {
     (void)state;
-    enum { N = 100000, DEPTH = 30, ADDRESSES = 30000 };
+    enum { N = 100000, DEPTH = 30, ADDRESSES = 100000 };
     struct memory_sink memory;
     struct profile_writer *writer = begin(&memory);
     int64_t sum = 0;
@@ -507,6 +545,7 @@ int main(void)
         cmocka_unit_test(stacks_that_share_frames_keep_their_own),
         cmocka_unit_test(bad_bytes_become_valid_utf8),
         cmocka_unit_test(the_string_table_has_every_text_once_and_starts_empty),
+        cmocka_unit_test(texts_of_equal_hash_are_told_apart),
         cmocka_unit_test(ids_count_up_from_one_in_the_order_of_emission),
         cmocka_unit_test(repeated_numbers_are_packed),
         cmocka_unit_test(huge_texts_and_stacks_go_through),
