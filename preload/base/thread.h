@@ -24,6 +24,7 @@ struct thread_state {
     uint8_t lg_factor;    /* the interval was sample_bytes << lg_factor when it was drawn */
     uint8_t pending;      /* enum thread_pending: what waits for depth 0 */
     uint8_t pending_exit_signal;
+    uint8_t is_private;   /* what this thread allocates now is the profiler's: see below */
     uint64_t random;      /* generator state, 0: not seeded */
     void *deferred_frees; /* blocks freed by a handler inside the profiler, linked through
                              their first word; freed for real on the way out */
@@ -57,6 +58,23 @@ static inline void thread_leave(void)
     thread_self.depth = 0;
     if (unlikely(thread_self.pending))
         thread_run_pending();
+}
+
+/* Between these two the thread's malloc, calloc and realloc are served from the early arena, not
+ * from the program's heap, and never sampled: loading libunwind allocates. With nothing remaining,
+ * every call takes the slow way, where is_private is looked at. */
+static inline uint64_t thread_begin_private(void)
+{
+    uint64_t remaining = thread_self.remaining;
+    thread_self.is_private = true;
+    thread_self.remaining = 0;
+    return remaining;
+}
+
+static inline void thread_end_private(uint64_t remaining)
+{
+    thread_self.remaining = remaining;
+    thread_self.is_private = false;
 }
 
 /* Bytes of the thread's own stack left below the caller; 0 on any other stack (a signal's, a

@@ -24,7 +24,7 @@ static inline __attribute__((always_inline)) struct unwind_regs caller_registers
 
 static bool is_due(size_t size, uint8_t *ret_lg_factor)
 {
-    return session_is_on() && sample_due(size, ret_lg_factor);
+    return !thread_self.is_private && session_is_on() && sample_due(size, ret_lg_factor);
 }
 
 static void *begin(void *p, size_t size, uint8_t lg_factor, struct unwind_regs caller)
@@ -33,6 +33,12 @@ static void *begin(void *p, size_t size, uint8_t lg_factor, struct unwind_regs c
     if (p)
         sample_begin(&object);
     return p;
+}
+
+/* thread_begin_private: NULL if this call is not the profiler's own, or the arena is spent. */
+static void *private_block(size_t size)
+{
+    return unlikely(thread_self.is_private) ? early_alloc(size) : NULL;
 }
 
 static void *placed_or_plain(size_t size)
@@ -45,8 +51,9 @@ void *slow_malloc(size_t size)
 {
     struct unwind_regs caller = caller_registers();
     uint8_t lg_factor;
-    if (!is_due(size, &lg_factor))
-        return next.malloc(size);
+    void *p = private_block(size);
+    if (p || !is_due(size, &lg_factor))
+        return p ? p : next.malloc(size);
     return begin(placed_or_plain(size), size, lg_factor, caller);
 }
 
@@ -61,9 +68,11 @@ void *slow_calloc(size_t n, size_t size)
     struct unwind_regs caller = caller_registers();
     uint8_t lg_factor;
     size_t bytes;
-    if (__builtin_mul_overflow(n, size, &bytes) || !is_due(bytes, &lg_factor))
+    if (__builtin_mul_overflow(n, size, &bytes))
         return next.calloc(n, size);
-    void *p = NULL;
+    void *p = private_block(bytes);
+    if (p || !is_due(bytes, &lg_factor))
+        return p ? p : next.calloc(n, size);
     if (bytes < CALLOC_IN_PLACE_BYTES && sample_wants_placed())
         p = placed_zeroed(bytes);
     return begin(p ? p : next.calloc(n, size), bytes, lg_factor, caller);
@@ -171,7 +180,8 @@ static void defer_free(void *p)
  * is a copy, and the old one goes the way of deferred frees. */
 static void *realloc_by_copy(void *p, size_t size, size_t old_bytes)
 {
-    void *copy = next.malloc(size);
+    void *copy = private_block(size);
+    copy = copy ? copy : next.malloc(size);
     if (!copy)
         return NULL;
     memcpy(copy, p, smaller(old_bytes, size));

@@ -23,6 +23,8 @@
 #include "session.h"
 #include "unwind/walk.h"
 
+enum { DESCRIPTOR_BYTES = 4096 }; /* struct pthread and static TLS, rounded up */
+
 struct start {
     void *(*routine)(void *);
     thrd_start_t c11_routine; /* instead, if made by thrd_create */
@@ -85,15 +87,16 @@ static void start_put(struct start *start)
 static size_t stack_bytes_of(const pthread_attr_t *attributes)
 {
     pthread_attr_t defaults;
-    size_t bytes = 0;
-    if (attributes) {
-        pthread_attr_getstacksize(attributes, &bytes);
-        return bytes;
-    }
-    pthread_attr_init(&defaults);
-    pthread_attr_getstacksize(&defaults, &bytes);
-    pthread_attr_destroy(&defaults);
-    return bytes;
+    size_t bytes = 0, guard_bytes = 0;
+    if (!attributes)
+        pthread_attr_init(&defaults);
+    pthread_attr_getstacksize(attributes ? attributes : &defaults, &bytes);
+    pthread_attr_getguardsize(attributes ? attributes : &defaults, &guard_bytes);
+    if (!attributes)
+        pthread_attr_destroy(&defaults);
+    /* glibc takes the guard and its descriptor out of the size asked for. */
+    size_t taken_bytes = guard_bytes + DESCRIPTOR_BYTES;
+    return bytes > taken_bytes ? bytes - taken_bytes : 0;
 }
 
 static struct start *make_start(const pthread_attr_t *attributes, void *argument)
@@ -168,7 +171,9 @@ static int thread_main_c11(void *argument)
 /* Counted before it exists, so that its end can't come first. */
 static void expect_thread(void)
 {
+    uint64_t remaining = thread_begin_private();
     unwind_load_compiler_if_wanted();
+    thread_end_private(remaining);
     flusher_thread_began();
 }
 

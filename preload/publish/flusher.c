@@ -74,7 +74,9 @@ static void *run(void *unused)
 {
     (void)unused;
     do {
+        uint64_t remaining = thread_begin_private();
         unwind_load_compiler_if_wanted();
+        thread_end_private(remaining);
         thread_enter();
         run_cycle(sys_monotonic_ns());
         thread_leave();
