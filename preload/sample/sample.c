@@ -24,7 +24,7 @@ struct scratch {
 };
 
 enum {
-    STACK_NEEDED_BYTES = 6 * 1024,           /* below the door: walk, gather, intern */
+    STACK_NEEDED_BYTES = 3 * 1024, /* below the door: walk, gather, intern; measured: 1.7 KB */
     PLACED_MIN_INTERVAL_BYTES = 128 * 1024, /* 1 KB of alignment in 128 KiB: 0.8 % */
     MAX_LEAF_RANGES = 16,
 };

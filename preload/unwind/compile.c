@@ -25,7 +25,16 @@
 /* By soname, and never linked: as a dependency its _Unwind_* would go before libgcc's. */
 #define LIBRARY "libunwind-x86_64.so.8"
 
-enum { STACK_NEEDED_BYTES = 16 * 1024, SPACE_SHIFT = 60, TABLE_OFFSET = 12 };
+enum { STACK_NEEDED_BYTES = 16 * 1024, SPACE_SHIFT = 60, TABLE_ROW_BYTES = 8 };
+
+/* .eh_frame_hdr as every linker writes it, and as libunwind is told it is. */
+struct table_head {
+    uint8_t formats[4];
+    int32_t eh_frame;
+    uint32_t n_rows;
+};
+
+static const uint8_t usual_formats[] = {1, 0x1b, 0x03, 0x3b};
 
 #define SPACE(n) ((unw_word_t)(n) << SPACE_SHIFT)
 #define SPACE_MIDDLE (UINT64_C(1) << 40) /* offsets of either sign stay in the space */
@@ -69,12 +78,15 @@ static int find_proc_info(unw_addr_space_t space, unw_word_t ip, unw_proc_info_t
 {
     const struct question *question = context;
     uintptr_t header = question->tables->header;
-    uint32_t n_rows;
-    memcpy(&n_rows, (const void *)(header + TABLE_OFFSET - sizeof(n_rows)), sizeof(n_rows));
+    struct table_head head;
+    memcpy(&head, (const void *)header, sizeof(head));
+    uintptr_t rows_max = (question->tables->limit - header - sizeof(head)) / TABLE_ROW_BYTES;
+    if (memcmp(head.formats, usual_formats, sizeof(usual_formats)) != 0 || head.n_rows > rows_max)
+        return -UNW_ENOINFO;
     unw_dyn_info_t table = {.end_ip = ~(unw_word_t)0, .format = UNW_INFO_FORMAT_REMOTE_TABLE};
     table.u.rti.segbase = header;
-    table.u.rti.table_data = header + TABLE_OFFSET;
-    table.u.rti.table_len = n_rows * 8 / sizeof(unw_word_t);
+    table.u.rti.table_data = header + sizeof(head);
+    table.u.rti.table_len = head.n_rows * TABLE_ROW_BYTES / sizeof(unw_word_t);
     return library.search_table(space, ip, &table, info, need_unwind_info, context);
 }
 
@@ -203,7 +215,7 @@ bool compile_rule(const struct cfi_tables *tables, uintptr_t address, uintptr_t 
         want();
         return true; /* loading starts a generation, and with it this answer goes */
     }
-    if (tables->limit - tables->header < TABLE_OFFSET)
+    if (tables->limit - tables->header < sizeof(struct table_head))
         return true;
     if (stack_left_bytes < STACK_NEEDED_BYTES || !lock_try(&compiling))
         return false;
