@@ -463,6 +463,45 @@ static void the_writer_names_locations_and_symbol_labels(void **state)
     free(memory.bytes);
 }
 
+/* Locations in no order, of three mappings of one file, some addresses of two functions' parts. */
+static void many_locations_get_their_names_and_each_function_is_there_once(void **state)
+{
+    (void)state;
+    enum { N_MAPPINGS = 3, N_ADDRESSES = 0x400, N = N_MAPPINGS * N_ADDRESSES, STRIDE = 1237 };
+    const struct expected_symbol list[] = {
+        {0x100, 0x200, "outer", STB_GLOBAL, STT_FUNC},
+        {0x180, 0x10, "inner", STB_LOCAL, STT_FUNC},
+        {0x200, 0x10, "inner", STB_LOCAL, STT_FUNC},
+    };
+    struct made_up elf = make_elf(SHT_SYMTAB, list, 3);
+    write_elf(&elf, sizeof(elf));
+    struct memory_sink memory = {.sink.write = memory_write};
+    struct profile_writer *writer = profile_begin(&memory.sink, &heap_head);
+    struct profile_mapping mapping = made_up_mapping();
+    const int64_t values[4] = {0};
+    for (int i = 0; i < N_MAPPINGS; i++)
+        profile_add_mapping(writer, &mapping);
+    for (uint64_t i = 0, at = 0; i < N; i++, at = (at + STRIDE) % N) {
+        uint64_t frame = frame_in(1 + at % N_MAPPINGS, START + at / N_MAPPINGS);
+        profile_add_sample(writer, &frame, 1, values, NULL, 0);
+    }
+    assert_int_equal(profile_end(writer), 0);
+    struct profile_data *profile = read_sink(&memory);
+    assert_int_equal(profile->n_locations, N);
+    assert_int_equal(profile->n_functions, N_MAPPINGS * 2);
+    for (size_t i = 0; i < N; i++) {
+        const struct read_location *location = &profile->locations[i];
+        uint64_t at = location->address - START;
+        bool is_outer = at >= 0x100 && at < 0x300;
+        bool is_inner = (at >= 0x180 && at < 0x190) || (at >= 0x200 && at < 0x210);
+        assert_int_equal(location->n_lines, is_outer);
+        if (is_outer)
+            assert_string_equal(location->lines[0].function->name, is_inner ? "inner" : "outer");
+    }
+    profile_free(profile);
+    free(memory.bytes);
+}
+
 static int begin(void **state)
 {
     (void)state;
@@ -494,6 +533,7 @@ int main(void)
         cmocka_unit_test(an_address_without_a_symbol_is_described),
         cmocka_unit_test(a_separate_debug_file_is_used),
         cmocka_unit_test(the_writer_names_locations_and_symbol_labels),
+        cmocka_unit_test(many_locations_get_their_names_and_each_function_is_there_once),
     };
     return cmocka_run_group_tests(tests, begin, end);
 }
