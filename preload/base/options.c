@@ -117,7 +117,7 @@ static const struct {
     {"CHLD", SIGCHLD}, {"CONT", SIGCONT}, {"STOP", SIGSTOP},     {"TSTP", SIGTSTP},
     {"TTIN", SIGTTIN}, {"TTOU", SIGTTOU}, {"URG", SIGURG},       {"XCPU", SIGXCPU},
     {"XFSZ", SIGXFSZ}, {"VTALRM", SIGVTALRM}, {"PROF", SIGPROF}, {"WINCH", SIGWINCH},
-    {"IO", SIGIO},     {"PWR", SIGPWR},   {"SYS", SIGSYS},
+    {"IO", SIGIO},     {"POLL", SIGPOLL}, {"PWR", SIGPWR},       {"SYS", SIGSYS},
 };
 
 /* glibc keeps 32 and 33 for itself: the program's SIGRTMIN is 34. */
@@ -299,17 +299,28 @@ bool option_read(const struct option_row *row, const char *text, struct options 
     return false;
 }
 
+/* One line stays one line, and a terminal takes no orders from it. */
+static void hide_control_characters(char *text)
+{
+    for (; *text; text++)
+        if ((unsigned char)*text < ' ' || *text == 0x7F)
+            *text = '?';
+}
+
 static void explain(const struct option_row *row, const char *name, size_t n_name,
                     const char *value, char *error, size_t error_bytes)
 {
+    const size_t most_bytes = 200; /* of the value, so that what is accepted fits too */
     struct line line = line_in(error, error_bytes);
     line_add_bytes(&line, name, n_name);
     line_add(&line, "=");
-    line_add_bytes(&line, value, strnlen(value, 200));
+    line_add_bytes(&line, value,
+                   text_cut_at_character(value, strnlen(value, most_bytes + 1), most_bytes));
     line_add(&line, ": not accepted; ");
     line_add(&line, row ? "it takes " : "there is no such variable (see `labelprof help env`)");
     line_add(&line, row ? row->accepts : "");
     line_add(&line, "; profiling is off");
+    hide_control_characters(error);
 }
 
 static const struct option_row *find_row(const char *name, size_t n_bytes)
