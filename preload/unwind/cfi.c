@@ -144,7 +144,11 @@ static bool define_cfa_in_plt(struct machine *machine, struct bytes block)
 {
     static const uint8_t before[] = {0x77, 8, 0x80, 0, 0x3f, 0x1a}; /* SP+8, rip+0, 15, and */
     static const uint8_t after[] = {0x2a, 0x33, 0x24, 0x22};        /* ≥, 3, <<, + */
-    enum { N_BEFORE = sizeof(before), N_ALL = sizeof(before) + 1 + sizeof(after), LITERAL_0 = 0x30 };
+    enum {
+        N_BEFORE = sizeof(before),
+        N_ALL = sizeof(before) + 1 + sizeof(after),
+        LITERAL_0 = 0x30
+    };
     if (!block.ok || block.limit - block.at != N_ALL ||
         memcmp((const void *)block.at, before, sizeof(before)) != 0 ||
         memcmp((const void *)(block.at + N_BEFORE + 1), after, sizeof(after)) != 0)
@@ -320,7 +324,8 @@ static uint64_t rule_from(const struct row *row, bool is_signal_frame)
     if (row->columns[COLUMN_RA].how == SAVED_UNDEFINED)
         return RULE_OUTERMOST;
     bool is_usual = row->columns[COLUMN_RA].how == SAVED_AT_CFA &&
-                    row->columns[COLUMN_RA].offset == -8 && row->columns[COLUMN_SP].how == SAVED_SAME;
+                    row->columns[COLUMN_RA].offset == -8 &&
+                    row->columns[COLUMN_SP].how == SAVED_SAME;
     enum saved bp = row->columns[COLUMN_BP].how;
     if (!is_usual)
         return RULE_NONE;

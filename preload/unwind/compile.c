@@ -38,6 +38,7 @@ static const uint8_t usual_formats[] = {1, 0x1b, 0x03, 0x3b};
 
 #define SPACE(n) ((unw_word_t)(n) << SPACE_SHIFT)
 #define SPACE_MIDDLE (UINT64_C(1) << 40) /* offsets of either sign stay in the space */
+/* So far apart that libunwind doesn't guess at a frame pointer where it finds no description. */
 #define MADE_UP_SP (SPACE(1) + SPACE_MIDDLE)
 #define MADE_UP_BP (SPACE(2) + SPACE_MIDDLE)
 #define MADE_UP_OTHER (SPACE(7) + SPACE_MIDDLE)
@@ -53,7 +54,7 @@ static struct {
     unw_addr_space_t space;
 } library; /* fixed when state turns to LOADED */
 
-static uint32_t state; /* atomic, enum unwind_compiler */
+static uint32_t state;  /* atomic, enum unwind_compiler */
 static bool is_loading; /* atomic */
 static struct lock compiling;
 
@@ -187,12 +188,10 @@ static uint64_t rule_spelt_by(unw_word_t cfa, unw_word_t pc, unw_word_t bp)
 static uint64_t step_once(struct question *question)
 {
     unw_cursor_t cursor;
-    unw_word_t cfa, pc, bp, rbx;
+    unw_word_t cfa, pc, bp;
     if (library.init_remote(&cursor, library.space, question) != 0 || library.step(&cursor) <= 0)
         return RULE_NONE;
-    /* Without usable CFI libunwind guesses by BP, and then no longer knows RBX. */
-    if (library.get_reg(&cursor, UNW_X86_64_RBX, &rbx) != 0 ||
-        library.get_reg(&cursor, UNW_X86_64_RSP, &cfa) != 0 ||
+    if (library.get_reg(&cursor, UNW_X86_64_RSP, &cfa) != 0 ||
         library.get_reg(&cursor, UNW_X86_64_RIP, &pc) != 0 ||
         library.get_reg(&cursor, UNW_X86_64_RBP, &bp) != 0)
         return RULE_NONE;
@@ -250,8 +249,8 @@ static bool find_symbols(void *handle)
 static bool load(void)
 {
     static unw_accessors_t accessors = {
-        find_proc_info, put_unwind_info, get_dyn_info_list_addr, access_mem,
-        access_reg,     access_fpreg,    resume,                 get_proc_name,
+        find_proc_info, put_unwind_info, get_dyn_info_list_addr, access_mem, access_reg,
+        access_fpreg,   resume,          get_proc_name,
     };
     void *handle = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
     if (!handle || !find_symbols(handle))

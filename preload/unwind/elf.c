@@ -14,9 +14,9 @@
 static __typeof(&_dl_find_object) find_object; /* fixed by elf_loaded */
 
 struct headers {
-    const ElfW(Phdr) *first;
+    const ElfW(Phdr) * first;
     unsigned n;
-    uintptr_t bias; /* address = bias + p_vaddr */
+    uintptr_t bias;         /* address = bias + p_vaddr */
     uintptr_t start, limit; /* of the whole object */
 };
 
@@ -27,7 +27,7 @@ static uintptr_t page_down(uintptr_t address)
     return address & ~(uintptr_t)(PAGE_BYTES - 1);
 }
 
-static const ElfW(Phdr) *first_of_type(const struct headers *headers, uint32_t type)
+static const ElfW(Phdr) * first_of_type(const struct headers *headers, uint32_t type)
 {
     for (unsigned i = 0; i < headers->n; i++)
         if (headers->first[i].p_type == type)
@@ -37,7 +37,7 @@ static const ElfW(Phdr) *first_of_type(const struct headers *headers, uint32_t t
 
 /* The loader maps the lowest PT_LOAD at `start`. That it also explains where the table itself lies
  * (file offset e_phoff) tells a table from other bytes. */
-static bool accept(struct headers *headers, uintptr_t table, const ElfW(Ehdr) *elf)
+static bool accept(struct headers *headers, uintptr_t table, const ElfW(Ehdr) * elf)
 {
     headers->first = (const void *)table;
     const ElfW(Phdr) *load = first_of_type(headers, PT_LOAD);
@@ -54,7 +54,7 @@ static bool accept(struct headers *headers, uintptr_t table, const ElfW(Ehdr) *e
 
 /* patchelf moves the table to a segment at the object's end, whose file offset isn't its place in
  * memory: try that offset within each page, from the end. */
-static COLD bool find_moved_table(struct headers *headers, const ElfW(Ehdr) *elf)
+static COLD bool find_moved_table(struct headers *headers, const ElfW(Ehdr) * elf)
 {
     uintptr_t bytes = headers->n * sizeof(ElfW(Phdr));
     uintptr_t table = page_down(headers->limit - 1) + elf->e_phoff % PAGE_BYTES;
@@ -78,7 +78,7 @@ static bool read_headers(uintptr_t start, uintptr_t limit, struct headers *ret_h
     return find_moved_table(ret_headers, elf);
 }
 
-static const ElfW(Phdr) *load_covering(const struct headers *headers, uintptr_t address)
+static const ElfW(Phdr) * load_covering(const struct headers *headers, uintptr_t address)
 {
     for (unsigned i = 0; i < headers->n; i++) {
         const ElfW(Phdr) *load = &headers->first[i];
@@ -141,9 +141,9 @@ static bool is_header(uintptr_t at)
     return memcmp((const void *)at, ELFMAG, SELFMAG) == 0;
 }
 
-/* Where the object's ELF header is mapped. For an object with holes between its segments glibc names
- * the one segment that was asked for: then the kernel knows for the main program, and a library is
- * linked to begin at 0. */
+/* Where the object's ELF header is mapped. For an object with holes between its segments glibc
+ * names the one segment that was asked for: then the kernel knows for the main program, and a
+ * library is linked to begin at 0. */
 static uintptr_t object_start(const struct dl_find_object *found)
 {
     uintptr_t start = (uintptr_t)found->dlfo_map_start;
@@ -161,8 +161,7 @@ bool elf_find(uintptr_t address, struct elf_segment *ret_segment)
     if (find_object((void *)address, &found) != 0)
         return false;
     uintptr_t start_of_object = object_start(&found);
-    if (!start_of_object ||
-        !read_headers(start_of_object, (uintptr_t)found.dlfo_map_end, &headers))
+    if (!start_of_object || !read_headers(start_of_object, (uintptr_t)found.dlfo_map_end, &headers))
         return false;
     const ElfW(Phdr) *load = load_covering(&headers, address);
     if (!load || !(load->p_flags & PF_X))

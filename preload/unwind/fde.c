@@ -44,8 +44,8 @@ uintptr_t fde_pointer(struct bytes *bytes, uint8_t format)
         bytes->ok = false;
         return 0;
     }
-    uintptr_t value =
-        (format & PE_SIZE) == PE_UDATA4 ? bytes_unsigned(bytes, n) : (uintptr_t)bytes_signed(bytes, n);
+    uintptr_t value = (format & PE_SIZE) == PE_UDATA4 ? bytes_unsigned(bytes, n)
+                                                      : (uintptr_t)bytes_signed(bytes, n);
     return (format & PE_RELATION) == PE_PC_RELATIVE ? place + value : value;
 }
 

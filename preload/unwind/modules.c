@@ -24,7 +24,7 @@ static struct entry *entries[MODULES_MAX + 1]; /* by id; fixed up to n_entries *
 static uint32_t n_entries;                     /* atomic */
 static struct entry *buckets[1 << LG_BUCKETS]; /* atomic, by segment start */
 static uint64_t generation;                    /* atomic */
-static bool outside_seen;   /* atomic: since the last generation, code of no object was asked for */
+static bool outside_seen; /* atomic: since the last generation, code of no object was asked for */
 static uint64_t n_unloads_seen; /* atomic: the loader's count when modules_mark_unloaded last ran */
 
 uint32_t modules_count(void)

@@ -13,9 +13,16 @@
 /* Not on the stack: a thread may have little of it. Its user is alone, see path.h. */
 static char scratch[2 * PATH_MAX];
 
+static uintptr_t vdso; /* its load address, fixed by path_open; 0: none */
+
+void path_open(void)
+{
+    vdso = getauxval(AT_SYSINFO_EHDR);
+}
+
 static bool is_vdso(const struct link_map *object)
 {
-    return object->l_addr != 0 && object->l_addr == getauxval(AT_SYSINFO_EHDR);
+    return object->l_addr != 0 && object->l_addr == vdso;
 }
 
 static const char *keep(const char *path)

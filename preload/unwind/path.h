@@ -12,6 +12,9 @@
 
 #define PATH_OF_VDSO "[vdso]"
 
+/* Before the others: later, getauxval might touch errno. */
+void path_open(void);
+
 const char *path_of(const struct link_map *object);
 
 /* Whether `path` is what path_of would give, or gave before the program changed its directory. */

@@ -92,8 +92,7 @@ static bool find_out(uintptr_t address, uintptr_t stack_left_bytes, uint64_t *re
     uint64_t rule = cfi_rule(&tables, address);
     if (rule == RULE_GUESS)
         rule = guess_at(address);
-    bool is_lasting = rule != RULE_NONE ||
-                      compile_rule(&tables, address, stack_left_bytes, &rule);
+    bool is_lasting = rule != RULE_NONE || compile_rule(&tables, address, stack_left_bytes, &rule);
     *ret_rule = rule | (uint64_t)module << RULES_ADDRESS_BITS;
     return is_lasting;
 }

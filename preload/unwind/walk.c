@@ -17,7 +17,7 @@
 
 enum {
     GUESSED_FRAME_MAX_BYTES = 1 << 18, /* beyond it BP points into another stack */
-    LEFT_OUT_MAX = 64,                 /* own frames a walk passes at most, so that a loop of them ends */
+    LEFT_OUT_MAX = 64, /* own frames a walk passes at most, so that a loop of them ends */
 };
 
 /* User code lies in [first page's end, 2^47). */
@@ -64,7 +64,8 @@ static inline uint64_t rule_at(const struct walk *walk, uintptr_t address)
     return rules_add(key, stack_left_bytes(walk));
 }
 
-/* Where a plain rule finds the caller's state; bp_slot is the return address's if BP isn't saved. */
+/* Where a plain rule finds the caller's state; bp_slot is the return address's if BP isn't saved.
+ */
 struct slots {
     uintptr_t cfa, ra_slot, bp_slot;
     bool is_bp_saved;
@@ -118,8 +119,7 @@ static READS_ANY_STACK bool step_realigned(struct walk *walk, uint64_t rule)
     if (!stack_has(&walk->stack, cfa_slot))
         return false;
     uintptr_t cfa = word_at(cfa_slot);
-    if (cfa <= walk->regs.sp || !stack_has(&walk->stack, bp) ||
-        !stack_has(&walk->stack, cfa - 8))
+    if (cfa <= walk->regs.sp || !stack_has(&walk->stack, bp) || !stack_has(&walk->stack, cfa - 8))
         return false;
     walk->regs = (struct unwind_regs){word_at(cfa - 8), cfa, word_at(bp)};
     walk->address = walk->regs.pc - 1;
@@ -193,8 +193,8 @@ static bool is_planted(const struct walk *walk, uint64_t rule)
 
 /* The registers come one by one: handed over as a struct, gcc keeps them in vector registers all
  * along the quick path. */
-static COLD enum step step_slowly(struct walk *walk, uint64_t rule, uintptr_t address,
-                                  uintptr_t pc, uintptr_t sp, uintptr_t bp)
+static COLD enum step step_slowly(struct walk *walk, uint64_t rule, uintptr_t address, uintptr_t pc,
+                                  uintptr_t sp, uintptr_t bp)
 {
     bool is_done = false;
     walk->regs = (struct unwind_regs){pc, sp, bp};
@@ -240,8 +240,7 @@ static unsigned end_truncated(uint64_t *frames, unsigned n, unsigned max)
     return n;
 }
 
-static COLD unsigned end_outside_code(uintptr_t address, uint64_t *frames, unsigned n,
-                                      unsigned max)
+static COLD unsigned end_outside_code(uintptr_t address, uint64_t *frames, unsigned n, unsigned max)
 {
     return address == NO_CALLER && n ? n : end_truncated(frames, n, max);
 }

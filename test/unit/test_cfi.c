@@ -53,8 +53,8 @@ static void put_with_length(struct made_up *made, const struct made_up *content)
 static void make(struct made_up *made, const char *letters, const uint8_t *program, size_t n)
 {
     struct made_up cie = {0}, fde = {0};
-    const uint8_t aligns[] = {1, 0x78, 16};                             /* 1, -8, RA is 16 */
-    const uint8_t common[] = {0x0c, 7, 8, 0x90, 1};                     /* CFA=SP+8, RA at CFA-8 */
+    const uint8_t aligns[] = {1, 0x78, 16};         /* 1, -8, RA is 16 */
+    const uint8_t common[] = {0x0c, 7, 8, 0x90, 1}; /* CFA=SP+8, RA at CFA-8 */
     const uint8_t header[] = {1, 0x1b, 0x03, 0x3b};
     *made = (struct made_up){0};
     put(made, header, 4);
@@ -109,7 +109,7 @@ static void expect_rule(const char *letters, const uint8_t *program, size_t n, u
 }
 
 #define EXPECT_RULE(offset, expected, ...)                                                         \
-    expect_rule("zR", (const uint8_t[]){__VA_ARGS__}, sizeof((uint8_t[]){__VA_ARGS__}), offset,     \
+    expect_rule("zR", (const uint8_t[]){__VA_ARGS__}, sizeof((uint8_t[]){__VA_ARGS__}), offset,    \
                 expected)
 
 #define SP_PLUS(n) rule_of(RULE_PLAIN, n, 0)
@@ -180,16 +180,29 @@ static void the_linkers_stubs_push_half_way(void **state)
 static void what_has_no_rule_gets_none(void **state)
 {
     (void)state;
-    EXPECT_RULE(0, RULE_NONE, 0x0c, 10, 8);                   /* CFA in r10 */
-    EXPECT_RULE(0, RULE_NONE, 0x0e, 12);                      /* not a multiple of 8 */
-    EXPECT_RULE(0, RULE_NONE, 0x90, 2);                       /* return address elsewhere */
-    EXPECT_RULE(0, RULE_NONE, 0x09, 16, 3);                   /* … in a register */
-    EXPECT_RULE(0, RULE_NONE, 0x86, 2, 0x14, 6, 1);           /* BP computed */
-    EXPECT_RULE(0, RULE_NONE, 0x0b);                          /* restore without remember */
-    EXPECT_RULE(0, RULE_NONE, 0x3f);                          /* no such instruction */
-    EXPECT_RULE(0, RULE_NONE, 0x0e);                          /* cut off */
-    EXPECT_RULE(0, RULE_NONE, 0x0e, 0x80, 0x80, 0x80, 0x40);  /* 128 MiB */
-    EXPECT_RULE(0, RULE_NONE, 0x0a, 0x0a, 0x0a, 0x0a, 0x0a);  /* remembers too much */
+    EXPECT_RULE(0, RULE_NONE, 0x0c, 10, 8);                  /* CFA in r10 */
+    EXPECT_RULE(0, RULE_NONE, 0x0e, 12);                     /* not a multiple of 8 */
+    EXPECT_RULE(0, RULE_NONE, 0x90, 2);                      /* return address elsewhere */
+    EXPECT_RULE(0, RULE_NONE, 0x09, 16, 3);                  /* … in a register */
+    EXPECT_RULE(0, RULE_NONE, 0x86, 2, 0x14, 6, 1);          /* BP computed */
+    EXPECT_RULE(0, RULE_NONE, 0x0b);                         /* restore without remember */
+    EXPECT_RULE(0, RULE_NONE, 0x3f);                         /* no such instruction */
+    EXPECT_RULE(0, RULE_NONE, 0x0e);                         /* cut off */
+    EXPECT_RULE(0, RULE_NONE, 0x0e, 0x80, 0x80, 0x80, 0x40); /* 128 MiB */
+    EXPECT_RULE(0, RULE_NONE, 0x0a, 0x0a, 0x0a, 0x0a, 0x0a); /* remembers too much */
+}
+
+/* libunwind falls back on BP where it finds no description; what it guesses is no rule. */
+static void libunwinds_guess_at_undescribed_code_is_refused(void **state)
+{
+    (void)state;
+    struct made_up made;
+    make(&made, "zR", (const uint8_t[]){0}, 1);
+    struct cfi_tables tables = tables_of(&made);
+    assert_int_equal(compiled(&tables, tables.header + CODE_OFFSET), SP_PLUS(8));
+    assert_int_equal(compiled(&tables, tables.header + CODE_OFFSET + 64), RULE_NONE);
+    made.bytes[3] = 0xff; /* a table of another format */
+    assert_int_equal(compiled(&tables, tables.header + CODE_OFFSET), RULE_NONE);
 }
 
 static void the_outermost_frame_says_so(void **state)
@@ -307,8 +320,8 @@ static void its_rules_are_those_of_libunwind_for_whole_libraries(void **state)
 static uint8_t *page_before_a_hole(void)
 {
     size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
-    uint8_t *page = mmap(NULL, 2 * page_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-                         -1, 0);
+    uint8_t *page =
+        mmap(NULL, 2 * page_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     assert_true(page != MAP_FAILED);
     assert_int_equal(mprotect(page + page_bytes, page_bytes, PROT_NONE), 0);
     return page + page_bytes;
@@ -342,7 +355,8 @@ static void spoilt_tables_are_never_read_beyond(void **state)
         spoil(&made, &seed);
         size_t kept = round % 2 ? made.n : next_random(&seed) % (made.n + 1);
         memcpy(hole - kept, made.bytes, kept);
-        struct cfi_tables tables = {(uintptr_t)hole - kept, (uintptr_t)hole - kept, (uintptr_t)hole};
+        struct cfi_tables tables = {(uintptr_t)hole - kept, (uintptr_t)hole - kept,
+                                    (uintptr_t)hole};
         n_rules += cfi_rule(&tables, tables.header + CODE_OFFSET + 63) != RULE_NONE;
     }
     assert_true(n_rules > 1000 && n_rules < 99000); /* the spoiling neither kills nor spares all */
@@ -368,6 +382,7 @@ int main(void)
         cmocka_unit_test(a_realigned_stack_is_known_by_its_two_expressions),
         cmocka_unit_test(the_linkers_stubs_push_half_way),
         cmocka_unit_test(what_has_no_rule_gets_none),
+        cmocka_unit_test(libunwinds_guess_at_undescribed_code_is_refused),
         cmocka_unit_test(the_outermost_frame_says_so),
         cmocka_unit_test(a_signal_frame_is_known_by_its_letter),
         cmocka_unit_test(an_unknown_letter_means_no_rule),

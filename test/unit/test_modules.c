@@ -214,7 +214,7 @@ static struct plugin replace(struct plugin old, const char *new_name)
     uintptr_t place = (uintptr_t)old.first;
     dlclose(old.handle);
     struct plugin new = open_plugin(new_name);
-    if ((uintptr_t)new.first != place) {
+    if ((uintptr_t) new.first != place) {
         dlclose(new.handle);
         new.handle = NULL;
     }

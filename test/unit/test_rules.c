@@ -143,7 +143,8 @@ static void the_child_of_a_fork_keeps_them(void **state)
     if (child == 0) {
         unsigned n = 0;
         for (unsigned i = 0; i < 100; i++)
-            n += is_remembered(known[i].address) && look_up(bits, known[i].address) == known[i].rule;
+            n +=
+                is_remembered(known[i].address) && look_up(bits, known[i].address) == known[i].rule;
         _exit(n == 100 ? 0 : 1);
     }
     int status = -1;

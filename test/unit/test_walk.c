@@ -33,8 +33,8 @@ enum { MAX_FRAMES = 512, DEPTH_MAX = 200 };
 struct trace {
     uint64_t frames[MAX_FRAMES];
     unsigned n;
-    unsigned max; /* to ask for */
-    bool is_blind; /* ask as a thread whose stack bounds are unknown */
+    unsigned max;                      /* to ask for */
+    bool is_blind;                     /* ask as a thread whose stack bounds are unknown */
     uintptr_t expected[DEPTH_MAX + 2]; /* return addresses, outermost first */
     unsigned n_expected;
     void *theirs[MAX_FRAMES];
@@ -315,8 +315,8 @@ static void a_signal_on_its_own_stack_shows_it_too(void **state)
 {
     (void)state;
     stack_t stack = {.ss_size = 1 << 18};
-    stack.ss_sp = mmap(NULL, stack.ss_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
-                       0);
+    stack.ss_sp =
+        mmap(NULL, stack.ss_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     assert_true(stack.ss_sp != MAP_FAILED);
     fault_on(&stack);
     fresh_trace(NULL);
@@ -455,12 +455,13 @@ static NOINLINE void call_jit(caller_of function)
     __asm__ volatile("");
 }
 
+/* push %rbp; mov %rsp,%rbp; call *%rdi; pop %rbp; ret, of which the call ends at 6 */
+static const uint8_t with_frame_pointer[] = {0x55, 0x48, 0x89, 0xe5, 0xff, 0xd7, 0x5d, 0xc3};
+
 static void code_without_description_is_passed_by_frame_pointer(void **state)
 {
     (void)state;
-    /* push %rbp; mov %rsp,%rbp; call *%rdi; pop %rbp; ret */
-    const uint8_t code[] = {0x55, 0x48, 0x89, 0xe5, 0xff, 0xd7, 0x5d, 0xc3};
-    caller_of function = jit(code, sizeof(code));
+    caller_of function = jit(with_frame_pointer, sizeof(with_frame_pointer));
     call_jit(function);
     unsigned at = position_of(trace.expected[1] - 1);
     assert_true(at + 2 < trace.n);
@@ -480,6 +481,70 @@ static void code_that_uses_the_frame_pointer_otherwise_ends_the_walk(void **stat
     unsigned at = position_of(trace.expected[1] - 1);
     assert_int_equal(at + 2, trace.n);
     assert_true(is_truncated());
+}
+
+/* A made-up walk from JIT code: BP points at a pair {bp_there, pc_there}. */
+static void walk_from_jit(uintptr_t sp, uintptr_t *bp, uintptr_t bp_there, uintptr_t pc_there,
+                          struct stack_bounds bounds)
+{
+    static uintptr_t code;
+    if (!code)
+        code = (uintptr_t)jit(with_frame_pointer, sizeof(with_frame_pointer));
+    bp[0] = bp_there;
+    bp[1] = pc_there;
+    trace.n = unwind_walk((struct unwind_regs){code + 6, sp, (uintptr_t)bp}, bounds, trace.frames,
+                          MAX_FRAMES);
+    assert_int_equal(FRAME_ADDRESS(trace.frames[0]), code + 5);
+    assert_true(is_truncated());
+}
+
+static void a_guess_must_find_a_return_address_on_the_same_stack(void **state)
+{
+    (void)state;
+    enum { BYTES = 1 << 20, WORDS = BYTES / 8 };
+    uintptr_t *stack = (uintptr_t *)island(BYTES);
+    uintptr_t sp = (uintptr_t)(stack + 100), *bp = stack + 200;
+    struct stack_bounds bounds = {(uintptr_t)stack, (uintptr_t)(stack + WORDS)}, unknown = {0, 0};
+    nest(1);
+    uintptr_t into_nest = trace.expected[1]; /* behind a call */
+
+    walk_from_jit(sp, bp, 0, into_nest, bounds);
+    assert_int_equal(trace.n, 3); /* it is followed, and ends in nest()'s rubbish */
+    assert_int_equal(FRAME_ADDRESS(trace.frames[1]), into_nest - 1);
+    walk_from_jit(sp, bp, 0, into_nest, unknown);
+    assert_int_equal(trace.n, 3);
+
+    walk_from_jit(sp, bp, 0, into_nest - 1, bounds); /* not behind a call */
+    assert_int_equal(trace.n, 2);
+    walk_from_jit(sp, bp, 0, (uintptr_t)stack, bounds); /* data */
+    assert_int_equal(trace.n, 2);
+    walk_from_jit(sp, stack + 99, 0, into_nest, bounds); /* below SP */
+    assert_int_equal(trace.n, 2);
+    walk_from_jit(sp, stack + WORDS - 100, 0, into_nest, unknown); /* too far */
+    assert_int_equal(trace.n, 2);
+    uintptr_t elsewhere[2];
+    walk_from_jit(sp, elsewhere, 0, into_nest, bounds);
+    assert_int_equal(trace.n, 2);
+    sink((char *)stack, BYTES);
+}
+
+static void a_walk_never_goes_down_the_stack(void **state)
+{
+    (void)state;
+    uintptr_t stack[400] = {0};
+    struct stack_bounds bounds = {(uintptr_t)stack, (uintptr_t)(stack + 400)};
+    with_room_of_any_size(1);
+    uintptr_t in_room = trace.expected[0]; /* the caller's frame lies at BP there */
+    for (int at = 0; at < 400; at += 2) {
+        for (int i = 0; i < 400; i += 2) {
+            stack[i] = (uintptr_t)(stack + i); /* BP points at itself, */
+            stack[i + 1] = in_room;            /* for ever */
+        }
+        struct unwind_regs regs = {in_room, (uintptr_t)(stack + 200), (uintptr_t)(stack + at)};
+        trace.n = unwind_walk(regs, bounds, trace.frames, MAX_FRAMES);
+        assert_int_equal(trace.n, at + 2 > 200 ? 3 : 2);
+        assert_true(is_truncated());
+    }
 }
 
 /* Remembers more than cfi.c does; libunwind follows. */
@@ -567,6 +632,8 @@ int main(void)
         TEST(a_coroutine_ends_at_its_bottom),
         TEST(code_without_description_is_passed_by_frame_pointer),
         TEST(code_that_uses_the_frame_pointer_otherwise_ends_the_walk),
+        TEST(a_guess_must_find_a_return_address_on_the_same_stack),
+        TEST(a_walk_never_goes_down_the_stack),
         TEST(own_frames_are_left_out),
         TEST(what_only_libunwind_knows_is_truncated_until_it_is_loaded),
         TEST(a_stack_of_rubbish_is_survived),
