@@ -12,25 +12,43 @@ standard errors wherever the normal law holds. A limit on z thus has a false-ala
 exp(-z²/2) for every mix of sizes: 3.4e-4 at 4 (3e-5 where the law is normal), 3.7e-6 at 5.
 """
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+
+@dataclass
+class Part:
+    n: int         # objects of one size
+    p: float       # the chance of each to be sampled
+    log_q: float   # log of 1 - p, exact where p rounds to 1
+    weight: float  # what a sampled one adds to the estimate
+
+    def log_moment(self, theta):
+        """log of E exp(theta x), x being what one object adds."""
+        growth = self.p * math.expm1(theta * self.weight)
+        if growth > -0.5:
+            return math.log1p(growth)
+        sampled = math.log(self.p) + theta * self.weight
+        high, low = max(sampled, self.log_q), min(sampled, self.log_q)
+        return high + math.log1p(math.exp(low - high))
 
 
 @dataclass
 class Figure:
     truth: float
-    parts: list  # (n objects, p, what a sampled one adds to the estimate)
+    parts: list
 
     def variance(self):
-        return sum(n * p * (1 - p) * weight * weight for n, p, weight in self.parts)
+        return sum(part.n * part.p * math.exp(part.log_q) * part.weight ** 2
+                   for part in self.parts)
 
     def log_bound(self, estimate, theta):
         """log of E exp(theta X) exp(-theta estimate), X being the estimate's law."""
-        return sum(n * math.log1p(p * math.expm1(theta * weight))
-                   for n, p, weight in self.parts) - theta * estimate
+        return sum(part.n * part.log_moment(theta) for part in self.parts) - theta * estimate
 
     def errors_off(self, estimate, n_runs=1):
         """z of one run's estimate, or of the sum of n_runs of them; its sign tells the side."""
-        scaled = Figure(self.truth * n_runs, [(n * n_runs, p, w) for n, p, w in self.parts])
+        scaled = Figure(self.truth * n_runs, [replace(part, n=part.n * n_runs)
+                                              for part in self.parts])
         off = estimate - scaled.truth
         # Each record is rounded to a whole number when written: that much is no error.
         off = math.copysign(max(abs(off) - n_runs * len(self.parts), 0), off)
@@ -42,7 +60,7 @@ class Figure:
 
     def least_log_bound(self, off):
         """The bound is convex in theta: shrink an interval around its lowest point."""
-        heaviest = max(weight for _, _, weight in self.parts)
+        heaviest = max(part.weight for part in self.parts)
         far = min(60 / math.sqrt(self.variance()), 500 / heaviest)
         low, high = (0.0, far) if off > 0 else (-far, 0.0)
         for _ in range(60):
@@ -58,10 +76,11 @@ def figure(sizes, interval, in_bytes):
     """sizes: {bytes of an object: number of such objects}."""
     parts = []
     for size, n in sizes.items():
-        p = 1.0 if interval == 1 else -math.expm1(-max(size, 1) / interval)
-        parts.append((n, p, (size if in_bytes else 1) / p))
-    return Figure(sum(n * p * weight for n, p, weight in parts),
-                  [part for part in parts if part[0]])
+        log_q = -math.inf if interval == 1 else -max(size, 1) / interval
+        p = -math.expm1(log_q)
+        parts.append(Part(n, p, log_q, (size if in_bytes else 1) / p))
+    parts = [part for part in parts if part.n]
+    return Figure(sum(part.n * part.p * part.weight for part in parts), parts)
 
 
 def figures(made, live, interval):

@@ -233,12 +233,12 @@ class Dumps(Case):
         self.assertEqual((ended.status, ended.errors), (0, ""))
 
     def test_dump_interval_reaches_a_daemon(self):
-        """The thread that keeps the interval doesn't survive fork; its child gets its own."""
+        """The thread that keeps the interval doesn't survive fork: the child's samples keep it."""
         fine = self.dir / "fine"
         code = ("import os, time\n"
                 "if os.fork(): os._exit(0)\n"
-                "x = [bytearray(100000) for _ in range(100)]\n"
-                "time.sleep(3.5)\n"
+                "x = []\n"
+                "for _ in range(70): x.append(bytearray(1000000)); time.sleep(0.05)\n"
                 f"open('{fine}', 'w').close()\n")
         child = self.start(["/usr/bin/python3", "-c", code], OUT=f"{self.dir}/%p.%n.pb.gz",
                            DUMP_INTERVAL_S=1)
@@ -283,6 +283,46 @@ class Dumps(Case):
         self.assertEqual(self.finish(child).status, 0)
         self.assertGreater(n_read, 5)
         self.assertEqual([p.name for p in self.dir.iterdir()], ["same.pb.gz"])
+
+
+class Confined(Case):
+    """Rights given up after the start: at worst no profile and one line, never a changed program."""
+
+    def run_confined(self, *argv, **options):
+        if os.geteuid():
+            self.skipTest("needs root")
+        ended = self.run_under(["confined", *argv], **EXACT, **options)
+        self.assertEqual((ended.status, ended.text), (3, "done\n"), ended.errors)
+        return ended
+
+    def assert_one_line(self, ended):
+        lines = ended.errors.splitlines()
+        self.assertEqual(len(lines), 1, ended.errors)
+        self.assertTrue(lines[0].startswith("labelprof:"), lines[0])
+        self.assertEqual(ended.paths, [])
+
+    def test_chroot_away_from_the_directory(self):
+        (self.dir / "jail").mkdir()
+        self.assert_one_line(self.run_confined("chroot", str(self.dir / "jail")))
+        self.assertEqual(list((self.dir / "jail").iterdir()), [])
+
+    def test_chroot_that_has_the_directory(self):
+        self.run_confined("chroot", "/")
+        self.assertEqual(self.checked(self.profile_paths()[0]).flat(
+            "inuse_objects")["leak_confined"], 10)
+
+    def test_setuid_away_from_the_directorys_owner(self):
+        self.assert_one_line(self.run_confined("setuid"))
+
+    def test_setuid_to_one_who_may_write_there(self):
+        os.chmod(self.dir, 0o777)
+        ended = self.run_confined("setuid")
+        self.assertEqual(ended.errors, "")
+        self.assertEqual(os.stat(ended.paths[0]).st_uid, 65534)
+        self.checked(ended.paths[0])
+
+    def test_seccomp_that_refuses_to_open(self):
+        self.assert_one_line(self.run_confined("seccomp"))
 
 
 class Guest(Case):

@@ -24,6 +24,8 @@ class Plugins(Case):
                 found[key] = found.get(key, 0) + sample.values[2]
                 self.assertEqual(sample.stack[5], "main")
         self.assertEqual(found, {key: 200 for key in wanted})
+        for name in "plugin_a.so", "plugin_b.so":  # however often it is loaded: one mapping
+            self.assertEqual(sum(m.file.endswith(name) for m in profile.mappings), 1)
         for sample in profile.samples:
             if "call_plugin" in sample.stack:
                 name = "plugin_a.so" if sample.stack[0].startswith("alpha") else "plugin_b.so"
