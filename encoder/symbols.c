@@ -157,10 +157,15 @@ void symbols_find(struct symbols *symbols, struct symbol_wanted *wanted, size_t 
     }
 }
 
+/* Without the version that .symtab appends to a versioned one ("pthread_create@@GLIBC_2.34") and
+ * .dynsym does not: one function has one name, with and without a debug file. */
 struct profile_text symbols_name(struct symbols *symbols, const struct symbol_wanted *wanted)
 {
     size_t n_bytes = wanted->name ? elf_name(symbols->file, &symbols->table, wanted->name,
                                              symbols->name, SYMBOL_NAME_BYTES)
                                   : 0;
+    const char *version = n_bytes ? memchr(symbols->name, '@', n_bytes) : NULL;
+    if (version && version > symbols->name)
+        n_bytes = (size_t)(version - symbols->name);
     return (struct profile_text){symbols->name, n_bytes};
 }

@@ -188,6 +188,8 @@ static void of_several_names_the_plainest_of_the_innermost_is_chosen(void **stat
         {0x300, 0x10, "_ZN1AC1Ev", STB_GLOBAL, STT_FUNC},
         {0x310, 0x10, "longer", STB_GLOBAL, STT_FUNC},
         {0x310, 0x10, "short", STB_GLOBAL, STT_FUNC},
+        {0x320, 0x10, "__create_2_1", STB_LOCAL, STT_FUNC},
+        {0x320, 0x10, "create@@GLIBC_2.34", STB_GLOBAL, STT_FUNC},
     };
     struct made_up elf = make_elf(SHT_SYMTAB, list, sizeof(list) / sizeof(list[0]));
     write_elf(&elf, sizeof(elf));
@@ -197,6 +199,7 @@ static void of_several_names_the_plainest_of_the_innermost_is_chosen(void **stat
     assert_string_equal(name_at(0x250), "outer");
     assert_string_equal(name_at(0x300), "_ZN1AC1Ev");
     assert_string_equal(name_at(0x310), "short");
+    assert_string_equal(name_at(0x320), "create");
 }
 
 static void a_file_of_another_build_gives_no_names(void **state)
