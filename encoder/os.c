@@ -133,8 +133,11 @@ int os_unlink(const char *path)
 bool os_is_special(const char *path)
 {
     struct stat st;
-    if (strncmp(path, "/dev/", 5) == 0 || strncmp(path, "/proc/", 6) == 0)
-        return sys_call(SYS_access, (long)path, 0, 0, 0, 0, 0) == 0 &&
-               strncmp(path, "/dev/shm/", 9);
-    return sys_call(SYS_stat, (long)path, (long)&st, 0, 0, 0, 0) == 0 && !S_ISREG(st.st_mode);
+    if (sys_call(SYS_stat, (long)path, (long)&st, 0, 0, 0, 0) != 0)
+        return false;
+    if (!S_ISREG(st.st_mode))
+        return true;
+    bool is_of_the_kernel = strncmp(path, "/dev/", 5) == 0 || strncmp(path, "/proc/", 6) == 0;
+    return is_of_the_kernel && sys_call(SYS_lstat, (long)path, (long)&st, 0, 0, 0, 0) == 0 &&
+           S_ISLNK(st.st_mode);
 }

@@ -34,7 +34,7 @@ enum { OS_STALL_MS = 5000 };
 
 int os_rename(const char *from, const char *to);
 int os_unlink(const char *path);
-/* True if path exists and is something else than a regular file, or leads to a device. */
+/* True if path leads to something else than a regular file, or is a link in /dev or /proc. */
 bool os_is_special(const char *path);
 
 #endif
