@@ -218,6 +218,21 @@ static void a_file_of_another_build_gives_no_names(void **state)
     symbols_close(&symbols);
 }
 
+/* As in separate debug files, where the segments' offsets lead nowhere. */
+static void the_build_id_is_found_by_its_section_too(void **state)
+{
+    (void)state;
+    struct made_up elf = make_elf(SHT_SYMTAB, simple, N_SIMPLE);
+    elf.segments[2].p_offset = offsetof(struct made_up, names);
+    elf.sections[1] = (Elf64_Shdr){
+        .sh_type = SHT_NOTE, .sh_offset = offsetof(struct made_up, note), .sh_size = 20};
+    write_elf(&elf, sizeof(elf));
+    assert_string_equal(name_at(0x100), "first");
+    elf.id[0] ^= 1;
+    write_elf(&elf, sizeof(elf));
+    assert_string_equal(name_at(0x100), "no file");
+}
+
 static void a_part_of_a_segment_mapped_apart_is_found(void **state)
 {
     (void)state;
@@ -526,6 +541,7 @@ int main(void)
         cmocka_unit_test(the_dynamic_table_serves_where_there_is_no_other),
         cmocka_unit_test(of_several_names_the_plainest_of_the_innermost_is_chosen),
         cmocka_unit_test(a_file_of_another_build_gives_no_names),
+        cmocka_unit_test(the_build_id_is_found_by_its_section_too),
         cmocka_unit_test(a_part_of_a_segment_mapped_apart_is_found),
         cmocka_unit_test(what_is_no_such_file_gives_no_names),
         cmocka_unit_test(a_file_cut_at_any_length_never_crashes),
