@@ -131,16 +131,20 @@ static size_t make_other(const struct label_set *set, unsigned char *out)
     return (size_t)(at - out);
 }
 
-/* An `other`: kept for good once made, so totals never move. `limit` is on their number. */
+/* An `other`: kept for good once made, so totals never move. `limit` is on their number. The set
+ * that asks may be its own `other`: then it is on the table already, with no reference yet. */
 static struct label_set *get_other(const unsigned char *bytes, size_t n_bytes, uint32_t limit)
 {
     uint32_t hash = (uint32_t)hash_bytes(bytes, n_bytes);
     struct label_set *other = find(bytes, n_bytes, hash);
-    if (other && !other->other)
-        return other;
-    if (other || sets->n_others >= limit)
+    if (other && other->other) /* it came when the reserve was spent */
         return NULL;
-    other = insert(bytes, n_bytes, hash);
+    if (other && other->n_references)
+        return other;
+    if (sets->n_others >= limit)
+        return NULL;
+    if (!other)
+        other = insert(bytes, n_bytes, hash);
     if (!other)
         return NULL;
     other->n_references = 1; /* its place */
@@ -174,11 +178,8 @@ static bool settle(struct label_set *set, unsigned char *scratch)
     if (!other)
         return false;
     sets->did_overflow = true;
-    if (other == set) { /* the program's own "(other)": it is the one, found while being made */
-        set->n_references = 1;
-        sets->n_others++;
+    if (other == set) /* nothing in it varies, or it is the program's own "(other)" */
         return true;
-    }
     set->other = region_ref_of(other);
     sets->n_homeless++;
     return true;
