@@ -204,6 +204,7 @@ bool modules_open(void)
 {
     uint32_t id;
     struct cfi_tables tables;
+    path_open();
     return elf_loaded() && modules_find(elf_main_code(), &id, &tables) == MODULES_FOUND;
 }
 

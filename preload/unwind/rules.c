@@ -48,7 +48,7 @@ static bool is_of_generation(uint64_t key, uint64_t bits)
 static struct rule_slot *slot_for(uint64_t key, uint64_t *ret_old_key)
 {
     struct rule_set *set = rules_set_of(key);
-    struct rule_slot *slot = &set->slots[(key >> RULES_LG_SETS) % RULES_WAYS];
+    struct rule_slot *slot = &set->slots[(key >> (RULES_LG_SETS + RULES_LG_GRAIN)) % RULES_WAYS];
     for (int way = 0; way < RULES_WAYS; way++) {
         uint64_t old = __atomic_load_n(&set->slots[way].key, __ATOMIC_RELAXED);
         if (old != KEY_TAKEN && !is_of_generation(old, key)) {

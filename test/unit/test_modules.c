@@ -9,6 +9,7 @@
 
 #include <dlfcn.h>
 #include <limits.h>
+#include <link.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -339,6 +340,49 @@ static void a_thousand_rounds_of_plugins_add_no_more_than_places(void **state)
     assert_true(modules_count() - before <= 2 * n_places);
 }
 
+/* As newer patchelf leaves files: the program headers behind the last segment's old end, at an
+ * address that isn't their file offset. */
+static void move_headers(const char *from, const char *to)
+{
+    static union {
+        ElfW(Ehdr) elf;
+        uint8_t bytes[1 << 16];
+    } file;
+    FILE *in = fopen(from, "rb"), *out = fopen(to, "wb");
+    assert_true(in && out);
+    size_t n = (fread(file.bytes, 1, sizeof(file.bytes), in) + 7) / 8 * 8;
+    size_t table_bytes = file.elf.e_phnum * sizeof(ElfW(Phdr));
+    ElfW(Phdr) *table = (void *)(file.bytes + file.elf.e_phoff), *last = NULL;
+    for (int i = 0; i < file.elf.e_phnum; i++)
+        if (table[i].p_type == PT_LOAD)
+            last = &table[i];
+    assert_true(last && last->p_vaddr != last->p_offset && n + table_bytes < sizeof(file.bytes));
+    last->p_filesz = last->p_memsz = n + table_bytes - last->p_offset;
+    memcpy(file.bytes + n, table, table_bytes);
+    memset(table, 0, table_bytes);
+    file.elf.e_phoff = n;
+    assert_int_equal(fwrite(file.bytes, 1, n + table_bytes, out), n + table_bytes);
+    fclose(in);
+    fclose(out);
+}
+
+static void program_headers_are_found_where_patchelf_moves_them(void **state)
+{
+    (void)state;
+    char from[PATH_MAX + 64];
+    strcpy(from, path_to("alpha"));
+    move_headers(from, path_to("moved"));
+    void *handle = dlopen(path_to("moved"), RTLD_NOW);
+    assert_non_null(handle);
+    void (*first)(void (*)(void)) = (void (*)(void (*)(void)))dlsym(handle, "alpha_first");
+    const struct module *module = modules_get(module_of(frame_in(first)));
+    assert_string_equal(module->path, path_to("moved"));
+    assert_int_equal(module->build_id_bytes, 3);
+    expect_as_mapped(module);
+    dlclose(handle);
+    unwind_after_unload();
+}
+
 static bool must_stop; /* atomic */
 
 static void *walk_all_the_time(void *unused)
@@ -410,8 +454,8 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     (void)state;
-    const char *const names[] = {"alpha", "gamma", "delta"};
-    for (int i = 0; i < 3; i++)
+    const char *const names[] = {"alpha", "gamma", "delta", "moved"};
+    for (int i = 0; i < 4; i++)
         unlink(path_to(names[i]));
     return rmdir(directory);
 }
@@ -426,6 +470,7 @@ int main(void)
         cmocka_unit_test(data_and_the_heap_are_no_modules),
         cmocka_unit_test(build_ids_are_the_files),
         cmocka_unit_test(a_relative_name_becomes_absolute),
+        cmocka_unit_test(program_headers_are_found_where_patchelf_moves_them),
         cmocka_unit_test(plugins_at_one_address_are_told_apart),
         cmocka_unit_test(an_unannounced_change_is_noticed_at_the_next_new_address),
         cmocka_unit_test(a_thousand_rounds_of_plugins_add_no_more_than_places),
