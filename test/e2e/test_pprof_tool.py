@@ -84,5 +84,5 @@ class Difference(Case):
         text = self.go_pprof("-top", ended.paths[0])
         for function in "leak_in_a", "leak_in_b":
             self.assertIn(function, text)
-        found = re.search(r"([\d.]+)MB total", text)
+        found = re.search(r"([\d.]+)[MG]B total", text)
         self.assertTrue(found, text)
