@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "session.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -222,6 +223,14 @@ static void leave_ld_preload(void)
         unsetenv("LD_PRELOAD");
 }
 
+/* The child of fork would cross the same byte as its parent and siblings: it draws for itself. All
+ * else that a child needs is done by the kernel (base/region.h). */
+static void draw_anew(void)
+{
+    if (__atomic_load_n(&state, __ATOMIC_ACQUIRE) == STATE_ON)
+        sample_forget_draw();
+}
+
 /* Registered before the program's own, atexit handlers run after them and after all static
  * destructors; with no object of its own, __cxa_atexit is not undone by an unload. */
 __attribute__((constructor)) static void construct(void)
@@ -231,6 +240,7 @@ __attribute__((constructor)) static void construct(void)
     start_session();
     if (!session_is_on())
         return;
+    pthread_atfork(NULL, NULL, draw_anew);
     thread_open_main();
     __cxa_atexit(at_exit, NULL, NULL);
     __cxa_at_quick_exit(at_exit, NULL);

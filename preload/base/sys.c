@@ -113,5 +113,7 @@ uint64_t sys_realtime_ns(void)
 bool sys_can_read(uintptr_t address)
 {
     const long kernel_sigset_bytes = 8;
+    if (address == 0) /* "no set", to the kernel */
+        return false;
     return sys_call(SYS_rt_sigprocmask, ~0L, (long)address, 0, kernel_sigset_bytes, 0, 0) != -14;
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/attributes.h"
+#include "base/loader.h"
 #include "base/thread.h"
 #include "interpose/early.h"
 
@@ -177,7 +178,7 @@ static bool is_resolved;     /* atomic; release pairs with the acquire in resolv
 
 static void resolve_all(void)
 {
-    bool did_miss = false;
+    bool did_miss = !loader_open();
     for (size_t i = 0; i < ARRAY_LENGTH(symbols); i++) {
         void *found = dlsym(RTLD_NEXT, symbols[i].name);
         if (found)
@@ -213,14 +214,8 @@ void next_resolve(void)
 
 const void *next_provider(const void *address)
 {
-    Dl_info info;
-    return address && dladdr(address, &info) ? info.dli_fbase : NULL;
-}
-
-bool next_is_libc(const void *address)
-{
-    const void *provider = next_provider(address);
-    return provider && provider == next_provider((const void *)(uintptr_t)sched_yield);
+    struct dl_find_object found;
+    return loader_find((uintptr_t)address, &found) ? found.dlfo_link_map : NULL;
 }
 
 const char *next_mismatch(void)

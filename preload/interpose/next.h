@@ -57,7 +57,6 @@ void next_resolve(void);
 
 /* The shared object that defines this address, as an opaque identity; NULL: none. */
 const void *next_provider(const void *address);
-bool next_is_libc(const void *address);
 
 /* NULL if malloc, free and realloc come from one object; else the name of the odd one. */
 const char *next_mismatch(void);

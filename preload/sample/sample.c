@@ -60,6 +60,12 @@ void sample_never(void)
     thread_self.is_seeded = true;
 }
 
+void sample_forget_draw(void)
+{
+    thread_self.remaining = 0;
+    thread_self.is_seeded = false;
+}
+
 static void draw(void)
 {
     thread_self.lg_factor = book_lg_factor();

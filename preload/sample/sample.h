@@ -38,6 +38,9 @@ bool sample_due(size_t size, uint8_t *ret_lg_factor);
 /* No sample for this thread, ever: profiling is off. */
 void sample_never(void);
 
+/* The thread draws anew, from a new seed, at its next allocation. */
+void sample_forget_draw(void);
+
 /* If a sampled block should be taken with PLACED_ALIGNMENT: not when the interval is so small that
  * the heap would grow by more than about one part in a hundred. */
 bool sample_wants_placed(void);

@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "unwind/elf.h"
 
-#include <dlfcn.h>
 #include <elf.h>
 #include <string.h>
 #include <sys/auxv.h>
 
 #include "base/attributes.h"
+#include "base/loader.h"
 #include "base/sys.h"
 #include "unwind/modules.h"
-
-/* By name, for a linked reference, even a weak one, would bind the library to glibc 2.35. */
-static __typeof(&_dl_find_object) find_object; /* fixed by elf_loaded */
 
 struct headers {
     const ElfW(Phdr) * first;
@@ -129,13 +126,6 @@ static void find_tables(const struct headers *headers, struct cfi_tables *tables
     tables->limit = tables->low + load->p_filesz;
 }
 
-bool elf_loaded(void)
-{
-    void *symbol = dlsym(RTLD_DEFAULT, "_dl_find_object");
-    memcpy(&find_object, &symbol, sizeof(symbol));
-    return symbol != NULL;
-}
-
 static bool is_header(uintptr_t at)
 {
     return memcmp((const void *)at, ELFMAG, SELFMAG) == 0;
@@ -158,7 +148,7 @@ bool elf_find(uintptr_t address, struct elf_segment *ret_segment)
 {
     struct dl_find_object found;
     struct headers headers;
-    if (find_object((void *)address, &found) != 0)
+    if (!loader_find(address, &found))
         return false;
     uintptr_t start_of_object = object_start(&found);
     if (!start_of_object || !read_headers(start_of_object, (uintptr_t)found.dlfo_map_end, &headers))
@@ -183,7 +173,7 @@ uintptr_t elf_main_code(void)
     const ElfW(Phdr) *table = (const void *)getauxval(AT_PHDR);
     struct headers headers = {.first = table, .n = (unsigned)getauxval(AT_PHNUM)};
     struct dl_find_object found;
-    if (!table || find_object((void *)table, &found) != 0)
+    if (!table || !loader_find((uintptr_t)table, &found))
         return 0;
     headers.bias = found.dlfo_link_map->l_addr;
     for (unsigned i = 0; i < headers.n; i++)

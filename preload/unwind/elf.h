@@ -22,10 +22,6 @@ struct elf_segment {
     struct cfi_tables tables;
 };
 
-/* First of all, and not in malloc (it looks a symbol up). False on a glibc without
- * _dl_find_object (before 2.35). */
-bool elf_loaded(void);
-
 /* The executable segment that holds an address. False: no object's, or not executable. */
 bool elf_find(uintptr_t address, struct elf_segment *ret_segment);
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/attributes.h"
+#include "base/loader.h"
 #include "base/lock.h"
 #include "base/region.h"
 #include "unwind/elf.h"
@@ -19,7 +20,8 @@ struct entry {
 
 enum { LG_BUCKETS = 10, LOCK_TRIES = 2000 };
 
-static struct lock registry_lock; /* held a few µs by whoever adds or revives a module */
+/* Held a few µs by whoever adds or revives a module; in LEDGER: free in the child of fork. */
+static struct lock *registry_lock;
 static struct entry *entries[MODULES_MAX + 1]; /* by id; fixed up to n_entries */
 static uint32_t n_entries;                     /* atomic */
 static struct entry *buckets[1 << LG_BUCKETS]; /* atomic, by segment start */
@@ -151,7 +153,7 @@ static void retire_overlapped(const struct entry *by)
 static bool take_registry(void)
 {
     for (int i = 0; i < LOCK_TRIES; i++) {
-        if (lock_try(&registry_lock))
+        if (lock_try(registry_lock))
             return true;
         __builtin_ia32_pause();
     }
@@ -170,7 +172,7 @@ static COLD enum modules_answer register_segment(const struct elf_segment *segme
         set_unloaded(entry, false);
         retire_overlapped(entry);
     }
-    lock_drop(&registry_lock);
+    lock_drop(registry_lock);
     *ret_entry = entry;
     return entry ? MODULES_FOUND : MODULES_OUTSIDE;
 }
@@ -205,7 +207,9 @@ bool modules_open(void)
     uint32_t id;
     struct cfi_tables tables;
     path_open();
-    return elf_loaded() && modules_find(elf_main_code(), &id, &tables) == MODULES_FOUND;
+    registry_lock = region_fix(REGION_LEDGER, sizeof *registry_lock);
+    return registry_lock && loader_open() &&
+           modules_find(elf_main_code(), &id, &tables) == MODULES_FOUND;
 }
 
 struct census {

@@ -16,6 +16,7 @@
 
 #include "unwind/cfi.h"
 #include "unwind/compile.h"
+#include "base/loader.h"
 #include "unwind/elf.h"
 #include "unwind/fde.h"
 #include "unwind/rule.h"
@@ -367,7 +368,7 @@ static int load_libunwind(void **state)
     (void)state;
     struct cfi_tables none = {0};
     uint64_t rule;
-    if (!elf_loaded())
+    if (!loader_open())
         return -1;
     compile_rule(&none, 0, 0, &rule);
     return compile_load_if_wanted() ? 0 : -1;
