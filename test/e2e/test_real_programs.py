@@ -18,6 +18,13 @@ SMALL = {"SAMPLE_BYTES": "16k"}
 class Real(Case):
     limit_s = 300
 
+    def end_by_pid_file(self, path):
+        """A daemon is nobody's child: when a test fails half-way, its pid file is what is left."""
+        try:
+            os.kill(int(path.read_text()), signal.SIGKILL)
+        except (OSError, ValueError):
+            pass
+
     def profile_named(self, name, at_least=1):
         """The profiles of programs of this name, each opened by us; the largest by pprof too. A
         name may be a link's: redis-server is redis-check-rdb by its file's name."""
@@ -323,6 +330,7 @@ class Redis(Real):
         self.assertLess(abs(asked - after) / after, 0.15, (asked, before, after))
 
     def test_daemonized(self):
+        self.addCleanup(self.end_by_pid_file, self.dir / "pid")
         ended = self.run_under(["/usr/bin/redis-server", "--port", "0", "--unixsocket", self.socket,
                                 "--dir", str(self.dir), "--save", "", "--daemonize", "yes",
                                 "--pidfile", f"{self.dir}/pid"], **SMALL)
@@ -408,6 +416,7 @@ class Nginx(Real):
 
     def test_as_a_daemon(self):
         self.prepare("on")
+        self.addCleanup(self.end_by_pid_file, self.dir / "pid")
         ended = self.run_under(self.argv, **self.options)
         self.assertEqual((ended.status, ended.errors), (0, ""))
         self.load()
