@@ -141,10 +141,12 @@ struct next_other next_other;
 
 /* ---- resolving ---- */
 
-static const struct {
+struct symbol {
     const char *name;
     void *slot;
-} symbols[] = {
+};
+
+static const struct symbol symbols[] = {
     /* free first: dlsym's own blocks may be released as soon as malloc is known. */
     {"free", &next.free},
     {"malloc", &next.malloc},
@@ -157,11 +159,6 @@ static const struct {
     {"valloc", &next.valloc},
     {"pvalloc", &next.pvalloc},
     {"malloc_usable_size", &next.malloc_usable_size},
-    {"mallocx", &next.mallocx},
-    {"rallocx", &next.rallocx},
-    {"xallocx", &next.xallocx},
-    {"dallocx", &next.dallocx},
-    {"sdallocx", &next.sdallocx},
     {"pthread_create", &next_other.pthread_create},
     {"thrd_create", &next_other.thrd_create},
     {"pthread_setname_np", &next_other.pthread_setname_np},
@@ -173,19 +170,35 @@ static const struct {
     {"__sysv_signal", &next_other.sysv_signal},
 };
 
+/* Asked for only if the first is there: a miss costs the loader more than a hit. */
+static const struct symbol jemalloc_symbols[] = {
+    {"mallocx", &next.mallocx},
+    {"rallocx", &next.rallocx},
+    {"xallocx", &next.xallocx},
+    {"dallocx", &next.dallocx},
+    {"sdallocx", &next.sdallocx},
+};
+
 static const void *resolver; /* the thread at work, by the address of its TLS; atomic */
 static bool is_resolved;     /* atomic; release pairs with the acquire in resolve_for_caller */
+
+static bool find(const struct symbol *symbol)
+{
+    void *found = dlsym(RTLD_NEXT, symbol->name);
+    if (found)
+        memcpy(symbol->slot, &found, sizeof found);
+    return found != NULL;
+}
 
 static void resolve_all(void)
 {
     bool did_miss = !loader_open();
-    for (size_t i = 0; i < ARRAY_LENGTH(symbols); i++) {
-        void *found = dlsym(RTLD_NEXT, symbols[i].name);
-        if (found)
-            memcpy(symbols[i].slot, &found, sizeof found);
-        did_miss |= !found;
-    }
-    if (did_miss)
+    for (size_t i = 0; i < ARRAY_LENGTH(symbols); i++)
+        did_miss |= !find(&symbols[i]);
+    bool is_there = true;
+    for (size_t i = 0; i < ARRAY_LENGTH(jemalloc_symbols) && is_there; i++)
+        is_there = find(&jemalloc_symbols[i]);
+    if (did_miss || !is_there)
         dlerror(); /* what we did not find is no error of the program's */
 }
 
