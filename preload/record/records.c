@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "record/records.h"
 
-#include <string.h>
-
 #include "base/pool.h"
 #include "labels/sets.h"
 #include "record/stacks.h"
@@ -93,7 +91,7 @@ static struct record *insert(struct stack *stack, struct label_set *set, uint64_
     struct record *record = take_record();
     if (!record)
         return NULL;
-    memset(record, 0, sizeof *record);
+    /* The rest is zero, from the kernel or since the last fold; a publisher may look at `active`. */
     record->stack = region_ref_of(stack);
     record->set = region_ref_of(set);
     record->size_label = size_label;
