@@ -130,3 +130,34 @@ class Checkers(Case):
             lambda good: good + "\nextern int nowhere;\n#define labelprof_unset(k) nowhere\n")
         self.assertEqual(status, 1)
         self.assertIn("undefined reference", text)
+
+
+class InstallDeps(Case):
+    SCRIPT = TOP / "scripts" / "install-deps"
+
+    def run_script(self, *arguments, path="/usr/sbin:/usr/bin:/sbin:/bin"):
+        done = subprocess.run([self.SCRIPT, *arguments], env={"PATH": path}, capture_output=True,
+                              text=True, timeout=60)
+        return done.returncode, done.stdout, done.stderr
+
+    def test_says_and_does_nothing_when_all_is_there(self):
+        self.assertEqual(self.run_script("--dry-run"), (0, "", ""))
+        self.assertEqual(self.run_script(), (0, "", ""))
+
+    def test_dry_run_names_what_is_missing_and_installs_nothing(self):
+        for name, text in ("dpkg-query", "echo 'installed gcc'"), ("apt-get", "touch $0.was-run"):
+            (self.dir / name).write_text(f"#!/bin/sh\n{text}\n")
+            (self.dir / name).chmod(0o755)
+        status, out, err = self.run_script("--dry-run", path=f"{self.dir}:/usr/bin:/bin")
+        self.assertEqual((status, err), (0, ""))
+        packages = out.split()
+        self.assertIn("libunwind-dev", packages)
+        self.assertIn("golang-go", packages)
+        self.assertNotIn("gcc", packages)
+        self.assertNotIn("|", out)
+        self.assertFalse((self.dir / "apt-get.was-run").exists())
+
+    def test_wrong_usage(self):
+        status, out, err = self.run_script("--everything")
+        self.assertEqual((status, out), (2, ""))
+        self.assertIn("usage", err)
