@@ -8,6 +8,7 @@
 #ifndef LABELPROF_INTERPOSE_SLOW_H
 #define LABELPROF_INTERPOSE_SLOW_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -29,7 +30,6 @@ size_t slow_xallocx(void *p, size_t size, size_t extra, int flags);
 
 /* The filter says p may be sampled: ends its sample. False: p was dealt with (deferred, or from
  * the early arena) and must not be released now. */
-#include <stdbool.h>
 bool slow_release(void *p);
 void slow_free(void *p);
 /* Releases what handlers deferred; at depth 0. */
