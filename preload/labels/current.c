@@ -183,8 +183,9 @@ int current_set_number(const char *key, long number, const char *unit)
 {
     if (key && strcmp(key, "bytes") == 0) /* the size of the object has that name */
         return -1;
-    size_t unit_bytes = unit ? strnlen(unit, LABEL_VALUE_BYTES) : 0;
-    return set(key, LABEL_NUMBER, unit ? unit : "", unit_bytes, number);
+    const char *text = unit ? unit : "";
+    size_t unit_bytes = text_cut_at_character(text, strlen(text), LABEL_VALUE_BYTES);
+    return set(key, LABEL_NUMBER, text, unit_bytes, number);
 }
 
 int current_unset(const char *key)
@@ -205,13 +206,16 @@ int current_unset(const char *key)
 int current_replace_text(const char *key, const char *value, struct label_before *before)
 {
     size_t key_bytes = good_key_bytes(key);
-    struct thread_block *block = thread_self.block;
-    struct label_slot *slot = key_bytes && block ? find_slot(block, key, key_bytes) : NULL;
+    struct thread_block *block = key_bytes ? block_for_change() : NULL;
+    if (!block)
+        return -1;
+    const struct label_slot *slot = find_slot(block, key, key_bytes);
     before->was_set = slot != NULL;
     if (slot)
         before->slot = *slot;
     before->slot.key_bytes = (uint8_t)key_bytes;
     memcpy(before->slot.key, key, key_bytes);
+    end_change(block);
     return current_set_text(key, value, strlen(value));
 }
 
@@ -248,20 +252,29 @@ static bool capture_slots(struct label_capture *capture, const struct thread_blo
     return true;
 }
 
+/* NULL also if there is nothing to capture. */
+static struct label_capture *capture_block(const struct thread_block *block)
+{
+    struct label_capture *capture = get(&pools->captures, sizeof *capture);
+    if (!capture)
+        return NULL;
+    capture->n_references = 1;
+    capture->n_labels = 0;
+    if (capture_slots(capture, block) && capture->n_labels)
+        return capture;
+    free_capture(capture);
+    return NULL;
+}
+
 struct label_capture *current_capture(void)
 {
-    const struct thread_block *block = thread_self.block;
-    if (!block || block->is_changing || !thread_enter())
+    if (!thread_self.block || !thread_enter())
         return NULL;
-    struct label_capture *capture = get(&pools->captures, sizeof *capture);
-    if (capture) {
-        capture->n_references = 1;
-        capture->n_labels = 0;
-        if (!capture_slots(capture, block) || capture->n_labels == 0) {
-            free_capture(capture);
-            capture = NULL;
-        }
-    }
+    /* A change, to handlers: they must not write what is being copied. */
+    struct thread_block *block = block_for_change();
+    struct label_capture *capture = block ? capture_block(block) : NULL;
+    if (block)
+        end_change(block);
     thread_leave();
     return capture;
 }
