@@ -25,16 +25,26 @@ static struct process_labels {
     struct label_text at[LABELS_MAX];
 } *process; /* in KEEP; written once at start */
 
+/* A later value for a key takes the place of the earlier. */
+static struct label_text *place_of(const struct label_text *label)
+{
+    for (size_t i = 0; i < process->n; i++)
+        if (process->at[i].key_bytes == label->key_bytes &&
+            memcmp(process->at[i].key, label->key, label->key_bytes) == 0)
+            return &process->at[i];
+    return &process->at[process->n++];
+}
+
 bool gather_open(void)
 {
     process = region_fix(REGION_KEEP, sizeof *process);
     if (!process)
         return false;
     const char *cursor = options.labels;
+    struct label_text label;
     bool is_bad;
-    while (process->n < LABELS_MAX &&
-           option_next_label(&cursor, &process->at[process->n], &is_bad))
-        process->n += process->at[process->n].value_bytes > 0;
+    while (process->n < LABELS_MAX && option_next_label(&cursor, &label, &is_bad))
+        *place_of(&label) = label;
     return true;
 }
 
@@ -124,11 +134,12 @@ static void add_process_labels(struct views *views)
 {
     for (size_t i = 0; i < process->n; i++) {
         const struct label_text *label = &process->at[i];
-        add(views,
-            (struct label_head){.kind = LABEL_TEXT,
-                                .key_bytes = (uint8_t)label->key_bytes,
-                                .value_bytes = (uint16_t)label->value_bytes},
-            label->key, label->value);
+        if (label->value_bytes) /* an empty value is no label */
+            add(views,
+                (struct label_head){.kind = LABEL_TEXT,
+                                    .key_bytes = (uint8_t)label->key_bytes,
+                                    .value_bytes = (uint16_t)label->value_bytes},
+                label->key, label->value);
     }
 }
 
