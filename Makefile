@@ -30,8 +30,8 @@ LIB_SRC := $(wildcard preload/*.c preload/*/*.c)
 READER_SRC := $(wildcard encoder/reader*.c)
 ENC_SRC := $(filter-out $(READER_SRC),$(wildcard encoder/*.c))
 CLI_SRC := $(wildcard cli/*.c) $(READER_SRC)
-# What the options and the encoder stand on.
-CLI_BASE := $(patsubst %,preload/base/%.c,options text sys)
+# What the options, the rules and the encoder stand on.
+CLI_BASE := $(patsubst %,preload/%.c,base/options base/text base/sys labels/rule_file)
 GEN_SRC := $(patsubst encoder/%.proto,$(B)/gen/encoder/%.pb-c.c,$(wildcard encoder/*.proto))
 
 LIB_OBJ := $(patsubst %.c,$(B)/lib/%.o,$(LIB_SRC) $(ENC_SRC)) \

@@ -35,9 +35,11 @@ const struct command *command_find(const char *name);
 int run_command(const struct command *command, int argc, char **argv);
 int top_command(const struct command *command, int argc, char **argv);
 int tags_command(const struct command *command, int argc, char **argv);
+int rules_command(const struct command *command, int argc, char **argv);
 int help_command(const struct command *command, int argc, char **argv);
 
-extern const struct arg_option run_options[], top_options[], tags_options[], help_options[];
+extern const struct arg_option run_options[], top_options[], tags_options[], rules_options[],
+    help_options[];
 
 void help_overview(void);
 void help_about(const struct command *command);

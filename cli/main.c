@@ -28,6 +28,16 @@ const struct command commands[] = {
      "Percentages of values are of their label's total. Several files are summed. '-' reads "
      "standard input.",
      tags_options},
+    {"rules", rules_command, "check [--type TYPE] RULES [FILE]...",
+     "what a file of label rules would label in profiles",
+     "Shows for each rule what it would label, which rules match nothing, and the share labelled of "
+     "each key. LABELPROF_RULES=RULES makes the library give the labels. A rule is one line, "
+     "'KEY=VALUE function PATTERN...', 'KEY=VALUE module PATTERN...', or with both words, when both "
+     "must match; # begins a comment. In a pattern * is any run of characters and ? any one. A "
+     "function goes by its symbol (C++ mangled), a module by the base name of its file. Blanks, "
+     "commas and % in a label are written %20, %2C, %25. For each key the frame nearest the leaf "
+     "decides, and for one frame the first rule in the file. Exit status: 1 if a file is at fault.",
+     rules_options},
     {"help", help_command, "[TOPIC]", "help on a subcommand, or on 'env', the environment",
      "Topics are the subcommands, and env: the LABELPROF_* variables.", help_options},
     {NULL, NULL, NULL, NULL, NULL, NULL},
@@ -35,8 +45,8 @@ const struct command commands[] = {
 
 /* Names that documents may mention and this version does not have. */
 static const char *const absent_commands[] = {"report",    "flame",   "diff",  "merge",
-                                              "symbolize", "recover", "log",   "rules",
-                                              "ps",        "dump",    "doctor"};
+                                              "symbolize", "recover", "log",   "ps",
+                                              "dump",      "doctor"};
 
 void complain(const char *format, ...)
 {

@@ -32,6 +32,8 @@ static const struct comment known_comments[] = {
      ", for memory near LABELPROF_MAX_MEMORY: totals stay right, with more noise", true},
     {"label_sets_over_limit", "more label sets than ",
      " (LABELPROF_MAX_LABEL_SETS): the rest allocates under (other)", false},
+    {"rules_without_functions", "LABELPROF_RULES found no room for the functions of ",
+     " modules (LABELPROF_MAX_MEMORY): there only module rules gave labels", false},
 };
 
 static const struct comment *find_comment(const char *text, size_t key_bytes)

@@ -49,6 +49,7 @@ bool symbols_open(struct symbols *symbols, const struct profile_mapping *mapping
 {
     struct build_id id;
     symbols->debug.file.fd = -1;
+    symbols->is_dynamic = false;
     symbols->n_considered = 0;
     symbols->tie_winner = symbols->tie_loser = 0;
     if (!mapping->file || !elf_open(&symbols->own, mapping->file))
@@ -60,7 +61,7 @@ bool symbols_open(struct symbols *symbols, const struct profile_mapping *mapping
         elf_address_shift(&symbols->own, mapping->start, mapping->offset, &symbols->shift) &&
         (elf_find_symbols(&symbols->own, SHT_SYMTAB, &symbols->table) ||
          use_debug_file(symbols, &id) ||
-         elf_find_symbols(&symbols->own, SHT_DYNSYM, &symbols->table)))
+         (symbols->is_dynamic = elf_find_symbols(&symbols->own, SHT_DYNSYM, &symbols->table))))
         return true;
     symbols_close(symbols);
     return false;
@@ -155,6 +156,25 @@ void symbols_find(struct symbols *symbols, struct symbol_wanted *wanted, size_t 
         if (is_function(&symbol) && symbol.st_value <= wanted[n_wanted - 1].address)
             offer(symbols, &symbol, wanted, n_wanted);
     }
+}
+
+bool symbols_next(struct symbols *symbols, uint64_t *cursor, struct symbol_wanted *ret,
+                  uint64_t *ret_bytes)
+{
+    Elf64_Sym symbol;
+    for (uint64_t i = *cursor; i < symbols->table.n_symbols && i < MAX_SYMBOLS; i++) {
+        if (!elf_symbol(symbols->file, &symbols->table, i, &symbol))
+            break;
+        if (!is_function(&symbol))
+            continue;
+        *cursor = i + 1;
+        *ret_bytes = symbol.st_size;
+        *ret = (struct symbol_wanted){.address = symbol.st_value - symbols->shift,
+                                      .start = symbol.st_value,
+                                      .name = symbol.st_name};
+        return true;
+    }
+    return false;
 }
 
 /* Without the version that .symtab appends to a versioned one ("pthread_create@@GLIBC_2.34") and

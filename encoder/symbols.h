@@ -22,6 +22,7 @@ struct symbols {
     struct elf_file own, debug;
     struct elf_file *file; /* the one with the table below */
     struct elf_symbols table;
+    bool is_dynamic; /* the table is .dynsym: exported and imported names only */
     uint64_t shift; /* run-time address + shift = address in the table */
     size_t n_considered;
     uint32_t tie_winner, tie_loser; /* the last names compared */
@@ -40,6 +41,10 @@ bool symbols_open(struct symbols *symbols, const struct profile_mapping *mapping
 void symbols_close(struct symbols *symbols);
 /* `wanted` ascends by address. */
 void symbols_find(struct symbols *symbols, struct symbol_wanted *wanted, size_t n_wanted);
+/* The next function from *cursor (0: the first) on: its run-time address and its size. False: no
+ * more. */
+bool symbols_next(struct symbols *symbols, uint64_t *cursor, struct symbol_wanted *ret,
+                  uint64_t *ret_bytes);
 /* The name of what was found; no bytes if there is none. Valid until the next call. */
 struct profile_text symbols_name(struct symbols *symbols, const struct symbol_wanted *wanted);
 

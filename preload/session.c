@@ -19,6 +19,7 @@
 #include "interpose/slow.h"
 #include "interpose/thread.h"
 #include "labels/gather.h"
+#include "labels/stack_rules.h"
 #include "publish/dump.h"
 #include "publish/flusher.h"
 #include "publish/out_path.h"
@@ -85,6 +86,8 @@ static bool start(void)
         return off("this C library has no lock-free _dl_find_object (glibc 2.35 is the oldest with "
                    "it); profiling is off",
                    NULL);
+    if (!stack_rules_open(error, sizeof error))
+        return off(error, NULL);
     unwind_leave_out((uintptr_t)our_start, (uintptr_t)our_end);
     new_open();
     out_path_open();

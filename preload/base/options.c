@@ -45,7 +45,9 @@ const struct option_row option_rows[] = {
      "none or api", "Which label providers are read."},
     {"LABELPROF_LABEL_KEYS", OPTION_TEXT, FIELD(label_keys), "", 0, 0, NULL,
      "a comma list of label keys", "Only these string labels are kept (default: all but trace_id, span_id)."},
-    LATER("LABELPROF_RULES", "File of rules that give labels by the frames of a stack."),
+    {"LABELPROF_RULES", OPTION_TEXT, FIELD(rules), "", 0, 0, NULL,
+     "a file of rules, such as `component=json function json_*` (see `labelprof help rules`)",
+     "File of rules that give labels by the functions and modules of a stack."},
     {"LABELPROF_MAX_LABEL_SETS", OPTION_NUMBER, FIELD(max_label_sets), "4096", 1, 1u << 20, NULL,
      "a whole number from 1 to 1048576",
      "Label sets whose totals are kept; any other books its allocations under (other)."},
@@ -299,14 +301,6 @@ bool option_read(const struct option_row *row, const char *text, struct options 
     return false;
 }
 
-/* One line stays one line, and a terminal takes no orders from it. */
-static void hide_control_characters(char *text)
-{
-    for (; *text; text++)
-        if ((unsigned char)*text < ' ' || *text == 0x7F)
-            *text = '?';
-}
-
 static void explain(const struct option_row *row, const char *name, size_t n_name,
                     const char *value, char *error, size_t error_bytes)
 {
@@ -320,7 +314,7 @@ static void explain(const struct option_row *row, const char *name, size_t n_nam
     line_add(&line, row ? "it takes " : "there is no such variable (see `labelprof help env`)");
     line_add(&line, row ? row->accepts : "");
     line_add(&line, "; profiling is off");
-    hide_control_characters(error);
+    text_hide_controls(error);
 }
 
 static const struct option_row *find_row(const char *name, size_t n_bytes)

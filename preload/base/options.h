@@ -30,6 +30,7 @@ struct options {
     uint64_t thread_labels; /* enum thread_label bits */
     uint64_t label_sources; /* bit 0: api */
     char label_keys[OPTION_TEXT_BYTES];
+    char rules[OPTION_TEXT_BYTES];
     uint64_t max_label_sets;
     uint64_t max_memory;
     uint64_t stack_depth;

@@ -87,6 +87,13 @@ bool text_list_has(const char *list, const char *item, size_t n_bytes)
     return false;
 }
 
+void text_hide_controls(char *text)
+{
+    for (; *text; text++)
+        if ((unsigned char)*text < ' ' || *text == 0x7F)
+            *text = '?';
+}
+
 uint64_t hash_bytes(const void *bytes, size_t n_bytes)
 {
     const unsigned char *at = bytes;

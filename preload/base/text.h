@@ -31,6 +31,9 @@ size_t text_cut_at_character(const char *bytes, size_t n_bytes, size_t max);
 /* If `list` (comma-separated) has the item. */
 bool text_list_has(const char *list, const char *item, size_t n_bytes);
 
+/* One line stays one line, and a terminal takes no orders from it. */
+void text_hide_controls(char *text);
+
 uint64_t hash_bytes(const void *bytes, size_t n_bytes);
 
 #endif

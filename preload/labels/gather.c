@@ -207,3 +207,8 @@ size_t gather_labels(unsigned char *out)
             return n_bytes;
     }
 }
+
+bool gather_is_wanted(const char *key, size_t key_bytes)
+{
+    return is_wanted(key, key_bytes);
+}

@@ -33,6 +33,9 @@ enum {
 /* Parses LABELPROF_LABELS once, at start. */
 bool gather_open(void);
 
+/* False: LABELPROF_LABEL_KEYS leaves string labels of this key out, whatever their source. */
+bool gather_is_wanted(const char *key, size_t key_bytes);
+
 /* Writes the calling thread's labels to `out` (LABEL_SET_BYTES_MAX) and returns the length. */
 size_t gather_labels(unsigned char *out);
 

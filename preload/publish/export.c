@@ -8,7 +8,9 @@
 #include "base/sys.h"
 #include "base/text.h"
 #include "encoder/profile_writer.h"
+#include "labels/rule_modules.h"
 #include "labels/sets.h"
+#include "publish/sample_labels.h"
 #include "record/book.h"
 #include "record/cycle.h"
 #include "record/records.h"
@@ -83,35 +85,21 @@ static void add_comments(struct profile_writer *writer)
         add_comment(writer, "implied_frees", counts.implied_frees);
     if (sets_did_overflow())
         add_comment(writer, "label_sets_over_limit", options.max_label_sets);
+    if (rule_modules_skipped())
+        add_comment(writer, "rules_without_functions", rule_modules_skipped());
     add_comment(writer, "stacks", stacks_count());
     add_comment(writer, "label_sets", sets_live_count());
     add_comment(writer, "memory_used_bytes", region_used_bytes(REGION_LEDGER));
     add_comment(writer, "memory_budget_bytes", region_size_bytes(REGION_LEDGER));
 }
 
-static size_t fill_labels(const struct record *record, struct profile_label *labels)
+static void fill_labels(const struct record *record, struct sample_labels *labels)
 {
-    struct label_cursor cursor = sets_cursor(region_at(record->set));
-    struct label_head head;
-    const char *key, *value;
-    size_t n = 0;
-    while (sets_next(&cursor, &head, &key, &value)) {
-        static const enum profile_label_kind kinds[] = {
-            [LABEL_TEXT] = PROFILE_LABEL_TEXT,
-            [LABEL_NUMBER] = PROFILE_LABEL_NUMBER,
-            [LABEL_SYMBOL] = PROFILE_LABEL_SYMBOL,
-        };
-        labels[n++] = (struct profile_label){.kind = kinds[head.kind],
-                                             .key = {key, head.key_bytes},
-                                             .text = {value, head.value_bytes},
-                                             .number = head.number,
-                                             .frame = (uint64_t)head.number};
-    }
-    labels[n++] = (struct profile_label){.kind = PROFILE_LABEL_NUMBER,
-                                         .key = {"bytes", 5},
-                                         .text = {"bytes", 5},
-                                         .number = (int64_t)record->size_label};
-    return n;
+    sample_labels_fill(labels, region_at(record->set), region_at(record->stack));
+    labels->at[labels->n++] = (struct profile_label){.kind = PROFILE_LABEL_NUMBER,
+                                                     .key = {"bytes", 5},
+                                                     .text = {"bytes", 5},
+                                                     .number = (int64_t)record->size_label};
 }
 
 static int64_t rounded(int64_t fixed, unsigned lg_unit)
@@ -126,9 +114,9 @@ static void add_sample(struct profile_writer *writer, const struct record *recor
         rounded(active->alloc_objects, LG_OBJECT_UNIT), rounded(active->alloc_bytes, LG_BYTE_UNIT),
         rounded(active->inuse_objects, LG_OBJECT_UNIT), rounded(active->inuse_bytes, LG_BYTE_UNIT)};
     const struct stack *stack = region_at(record->stack);
-    static struct profile_label labels[LABELS_MAX + 1]; /* under the publish lock */
-    profile_add_sample(writer, stack->frames, stack->n_frames, values, labels,
-                       fill_labels(record, labels));
+    static struct sample_labels labels; /* under the publish lock */
+    fill_labels(record, &labels);
+    profile_add_sample(writer, stack->frames, stack->n_frames, values, labels.at, labels.n);
 }
 
 static void add_samples(struct profile_writer *writer)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "labels/stack_rules.h"
 
 enum { LG_BUCKETS = 15 };
 
@@ -35,13 +36,17 @@ static struct stack *find(const uint64_t *frames, unsigned n_frames, uint32_t ha
 
 static struct stack *insert(const uint64_t *frames, unsigned n_frames, uint32_t hash)
 {
-    size_t size = sizeof(struct stack) + n_frames * sizeof *frames;
+    uint16_t rules[RULE_KEYS_MAX];
+    unsigned n_rules = stack_rules_find(frames, n_frames, rules);
+    size_t size = sizeof(struct stack) + n_frames * sizeof *frames + n_rules * sizeof *rules;
     struct stack *stack = region_take(REGION_LEDGER, size);
     if (!stack)
         return NULL;
     stack->hash = hash;
     stack->n_frames = (uint16_t)n_frames;
+    stack->n_rules = (uint16_t)n_rules;
     memcpy(stack->frames, frames, n_frames * sizeof *frames);
+    memcpy(stack->frames + n_frames, rules, n_rules * sizeof *rules);
     stack->next_in_bucket = *bucket_of(hash);
     *bucket_of(hash) = region_ref_of(stack);
     stacks->used_bytes += size;

@@ -25,9 +25,16 @@ struct stack {
     uint32_t hash;
     uint16_t n_frames;
     uint16_t n_exact_sizes;
+    uint16_t n_rules; /* labels/stack_rules.h; after the frames */
     uint64_t exact_sizes[EXACT_SIZES];
     uint64_t frames[]; /* unwind/walk.h; leaf first */
 };
+
+/* The rules that label the stack, found out when it was made. */
+static inline const uint16_t *stacks_rules(const struct stack *stack)
+{
+    return (const uint16_t *)(stack->frames + stack->n_frames);
+}
 
 bool stacks_open(void);
 /* NULL only when not even the "[other stacks]" stack could be made. */
