@@ -19,6 +19,7 @@
 #include "interpose/slow.h"
 #include "interpose/thread.h"
 #include "labels/gather.h"
+#include "labels/sources.h"
 #include "labels/stack_rules.h"
 #include "publish/dump.h"
 #include "publish/flusher.h"
@@ -135,6 +136,7 @@ static COLD bool begin_instance(void)
     instance->pid = sys_getpid();
     if (thread_self.block)
         thread_self.block->tid = 0; /* the child's one thread has a new id */
+    sources_new_cycle();
     dump_begin_instance();
     /* Pairs with the acquire in session_is_on. */
     __atomic_store_n(&instance->state, INSTANCE_READY, __ATOMIC_RELEASE);
@@ -243,6 +245,7 @@ __attribute__((constructor)) static void construct(void)
     start_session();
     if (!session_is_on())
         return;
+    sources_refresh(false);
     pthread_atfork(NULL, NULL, draw_anew);
     thread_open_main();
     __cxa_atexit(at_exit, NULL, NULL);

@@ -39,10 +39,12 @@ PROGRAM_FLAGS := -O1 -g -fno-builtin -fno-omit-frame-pointer -D_GNU_SOURCE -Iinc
 # What a victim is linked with besides libc.
 PROGRAM_LIBS_mallocx_cases  := -ljemalloc
 PROGRAM_LIBS_static_program := -static
+PROGRAM_FLAGS_writer_otel_desc := -mtls-dialect=gnu2
+PROGRAM_FLAGS_writer_otel_static := -ftls-model=initial-exec
 
 $(B)/programs/%.so: test/programs/%.so.c
 	$(call say,CC,$@)
-	$(Q)mkdir -p $(@D) && $(CC) $(PROGRAM_FLAGS) -fPIC -shared -o $@ $<
+	$(Q)mkdir -p $(@D) && $(CC) $(PROGRAM_FLAGS) $(PROGRAM_FLAGS_$*) -fPIC -shared -o $@ $<
 $(B)/programs/%.so: test/programs/%.so.cc
 	$(call say,CXX,$@)
 	$(Q)mkdir -p $(@D) && $(CXX) $(PROGRAM_FLAGS) -fPIC -shared -o $@ $<

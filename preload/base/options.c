@@ -41,8 +41,10 @@ const struct option_row option_rows[] = {
     {"LABELPROF_THREAD_LABELS", OPTION_CHOICES, FIELD(thread_labels), "name", 0, 0,
      "name,start,id", "none or a comma list of name, start, id",
      "Which of thread_name, thread_start, thread_id label a sample."},
-    {"LABELPROF_LABEL_SOURCES", OPTION_CHOICES, FIELD(label_sources), "api", 0, 0, "api",
-     "none or api", "Which label providers are read."},
+    {"LABELPROF_LABEL_SOURCES", OPTION_CHOICES, FIELD(label_sources), "api,otel,custom,env", 0, 0,
+     "api,otel,custom,env", "none or a comma list of api, otel, custom, env",
+     "Which label providers are read: labelprof.h, OpenTelemetry thread context, custom-labels, "
+     "OTEL_* and BAGGAGE in the environment."},
     {"LABELPROF_LABEL_KEYS", OPTION_TEXT, FIELD(label_keys), "", 0, 0, NULL,
      "a comma list of label keys", "Only these string labels are kept (default: all but trace_id, span_id)."},
     {"LABELPROF_RULES", OPTION_TEXT, FIELD(rules), "", 0, 0, NULL,

@@ -17,6 +17,12 @@ enum { OPTION_TEXT_BYTES = 4096, STACK_DEPTH_MAX = 512 };
 
 enum profile_type { PROFILE_HEAP = 1, PROFILE_ALLOCS = 2 };                     /* bit set */
 enum thread_label { THREAD_LABEL_NAME = 1, THREAD_LABEL_START = 2, THREAD_LABEL_ID = 4 };
+enum label_source {
+    LABEL_SOURCE_API = 1,
+    LABEL_SOURCE_OTEL = 2,
+    LABEL_SOURCE_CUSTOM = 4,
+    LABEL_SOURCE_ENVIRONMENT = 8,
+};
 
 struct options {
     char out[OPTION_TEXT_BYTES];
@@ -28,7 +34,7 @@ struct options {
     uint64_t cycle_ms;
     char labels[OPTION_TEXT_BYTES];
     uint64_t thread_labels; /* enum thread_label bits */
-    uint64_t label_sources; /* bit 0: api */
+    uint64_t label_sources; /* enum label_source bits */
     char label_keys[OPTION_TEXT_BYTES];
     char rules[OPTION_TEXT_BYTES];
     uint64_t max_label_sets;

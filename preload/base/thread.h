@@ -25,6 +25,7 @@ struct thread_state {
     uint8_t pending;      /* enum thread_pending: what waits for depth 0 */
     uint8_t pending_exit_signal;
     uint8_t is_private;   /* what this thread allocates now is the profiler's: see below */
+    uint8_t is_in_handler; /* the last walk passed a signal's frame */
     uint64_t random;      /* generator state, 0: not seeded */
     void *deferred_frees; /* blocks freed by a handler inside the profiler, linked through
                              their first word; freed for real on the way out */

@@ -8,6 +8,7 @@
 #include "base/attributes.h"
 #include "base/thread.h"
 #include "labels/current.h"
+#include "labels/sources.h"
 #include "publish/dump.h"
 #include "session.h"
 
@@ -80,6 +81,7 @@ EXPORT int labelprof_dump(const char *type, const char *path)
 {
     if (!session_is_on() || !session_owns_instance() || !thread_enter())
         return -1;
+    sources_refresh(false);
     int result = dump_one(type, path);
     thread_leave();
     return result;

@@ -6,6 +6,7 @@
 
 #include "base/attributes.h"
 #include "interpose/next.h"
+#include "labels/sources.h"
 #include "session.h"
 #include "unwind/walk.h"
 
@@ -28,8 +29,13 @@ EXPORT void _Exit(int status)
 EXPORT int dlclose(void *handle)
 {
     next_resolve();
+    bool is_on = session_is_on();
+    if (is_on)
+        sources_before_unload();
     int result = next_other.dlclose(handle);
-    if (session_is_on())
+    if (is_on) {
         unwind_after_unload();
+        sources_after_unload();
+    }
     return result;
 }

@@ -174,6 +174,10 @@ static void expect_thread(void)
     uint64_t remaining = thread_begin_private();
     unwind_load_compiler_if_wanted();
     thread_end_private(remaining);
+    if (thread_enter()) {
+        flusher_refresh_sources(0);
+        thread_leave();
+    }
     flusher_thread_began();
 }
 

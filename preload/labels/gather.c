@@ -2,11 +2,14 @@
 #include "labels/gather.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #include "base/region.h"
 #include "base/sys.h"
 #include "base/text.h"
 #include "base/thread.h"
+#include "labels/environment.h"
+#include "labels/sources.h"
 #include "unwind/find.h"
 #include "unwind/walk.h"
 
@@ -35,16 +38,32 @@ static struct label_text *place_of(const struct label_text *label)
     return &process->at[process->n++];
 }
 
+static bool is_wanted(const char *key, size_t key_bytes);
+
+/* Below LABELPROF_LABELS: what that said of a key stays. */
+static void add_from_environment(void *unused, const struct label_text *label)
+{
+    (void)unused;
+    if (process->n == LABELS_MAX || !is_wanted(label->key, label->key_bytes))
+        return;
+    size_t n_before = process->n;
+    struct label_text *place = place_of(label);
+    if (process->n > n_before)
+        *place = *label;
+}
+
 bool gather_open(void)
 {
     process = region_fix(REGION_KEEP, sizeof *process);
-    if (!process)
+    if (!process || !sources_open())
         return false;
     const char *cursor = options.labels;
     struct label_text label;
     bool is_bad;
     while (process->n < LABELS_MAX && option_next_label(&cursor, &label, &is_bad))
         *place_of(&label) = label;
+    if (options.label_sources & LABEL_SOURCE_ENVIRONMENT)
+        environment_labels(environ, add_from_environment, NULL);
     return true;
 }
 
@@ -55,19 +74,19 @@ static bool is_wanted(const char *key, size_t key_bytes)
     return !text_list_has("trace_id,span_id", key, key_bytes);
 }
 
-static bool has_key(const struct views *views, const char *key, size_t key_bytes)
+static struct view *find_key(struct views *views, size_t first, const char *key, size_t key_bytes)
 {
-    for (size_t i = 0; i < views->n; i++)
+    for (size_t i = first; i < views->n; i++)
         if (views->at[i].head.key_bytes == key_bytes &&
             memcmp(views->at[i].key, key, key_bytes) == 0)
-            return true;
-    return false;
+            return &views->at[i];
+    return NULL;
 }
 
 /* The first to bring a key wins: sources are asked from the highest precedence down. */
 static void add(struct views *views, struct label_head head, const char *key, const char *value)
 {
-    if (views->n == LABELS_MAX || has_key(views, key, head.key_bytes))
+    if (views->n == LABELS_MAX || find_key(views, 0, key, head.key_bytes))
         return;
     if (head.kind != LABEL_NUMBER && !is_wanted(key, head.key_bytes))
         return;
@@ -76,7 +95,7 @@ static void add(struct views *views, struct label_head head, const char *key, co
 
 static void add_api_labels(struct views *views, const struct thread_block *block)
 {
-    if (!(options.label_sources & 1))
+    if (!(options.label_sources & LABEL_SOURCE_API))
         return;
     for (uint32_t i = 0; i < block->n_slots; i++) {
         const struct label_slot *slot = block->slots[i];
@@ -89,6 +108,49 @@ static void add_api_labels(struct views *views, const struct thread_block *block
                                     .number = slot->number},
                 slot->key, slot->value);
     }
+}
+
+/* Labels that another library keeps for this thread. */
+struct foreign {
+    struct source_reading reading; /* the first member: `add` is given its address */
+    struct views *views;
+    size_t first; /* the views from here on are the source's that is being read */
+};
+
+static bool add_foreign(struct source_reading *reading, const char *key, size_t key_bytes,
+                        const char *value, size_t value_bytes)
+{
+    struct foreign *foreign = (struct foreign *)reading;
+    struct view *earlier = find_key(foreign->views, foreign->first, key, key_bytes);
+    if (key_bytes >= 7 && memcmp(key, "pprof::", 7) == 0)
+        return true;
+    if (!earlier)
+        add(foreign->views,
+            (struct label_head){.kind = LABEL_TEXT,
+                                .is_variable = true,
+                                .key_bytes = (uint8_t)key_bytes,
+                                .value_bytes = (uint16_t)value_bytes},
+            key, value);
+    else if (reading->last_wins)
+        earlier->value = value, earlier->head.value_bytes = (uint16_t)value_bytes;
+    return foreign->views->n < LABELS_MAX;
+}
+
+/* An empty value is no label, but until all were read it has kept its key. */
+static void drop_empty(struct views *views, size_t first)
+{
+    size_t n = first;
+    for (size_t i = first; i < views->n; i++)
+        if (views->at[i].head.value_bytes)
+            views->at[n++] = views->at[i];
+    views->n = n;
+}
+
+static void add_foreign_labels(struct foreign *foreign, enum label_source source)
+{
+    foreign->first = foreign->views->n;
+    sources_read(source, &foreign->reading);
+    drop_empty(foreign->views, foreign->first);
 }
 
 static void add_thread_name(struct views *views, struct thread_block *block)
@@ -143,10 +205,14 @@ static void add_process_labels(struct views *views)
     }
 }
 
-static void collect(struct views *views, struct thread_block *block)
+static void collect(struct views *views, struct thread_block *block, struct foreign *foreign)
 {
     views->n = 0;
     add_api_labels(views, block);
+    if (foreign) {
+        add_foreign_labels(foreign, LABEL_SOURCE_OTEL);
+        add_foreign_labels(foreign, LABEL_SOURCE_CUSTOM);
+    }
     if (options.thread_labels & THREAD_LABEL_NAME)
         add_thread_name(views, block);
     if (options.thread_labels & THREAD_LABEL_START)
@@ -190,22 +256,33 @@ static size_t pack(const struct views *views, unsigned char *out)
     return (size_t)(at - out);
 }
 
-size_t gather_labels(unsigned char *out)
+static size_t gather(unsigned char *out, struct thread_block *block, bool has_foreign)
 {
-    struct thread_block *block = current_block();
     struct views views;
-    if (!block)
-        return 0;
+    struct foreign foreign = {
+        .reading = {.add = add_foreign, .n_probes_left = SOURCE_PROBES_MAX}, .views = &views};
     for (;;) {
         uint32_t version = block->version;
         __atomic_signal_fence(__ATOMIC_SEQ_CST);
-        collect(&views, block);
+        collect(&views, block, has_foreign ? &foreign : NULL);
         sort(&views);
         size_t n_bytes = pack(&views, out);
         __atomic_signal_fence(__ATOMIC_SEQ_CST);
         if (block->version == version)
             return n_bytes;
     }
+}
+
+size_t gather_labels(unsigned char *out)
+{
+    struct thread_block *block = current_block();
+    if (!block)
+        return 0;
+    bool has_foreign = sources_begin();
+    size_t n_bytes = gather(out, block, has_foreign);
+    if (has_foreign)
+        sources_end();
+    return n_bytes;
 }
 
 bool gather_is_wanted(const char *key, size_t key_bytes)

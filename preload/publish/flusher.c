@@ -9,6 +9,7 @@
 #include "base/region.h"
 #include "base/sys.h"
 #include "base/thread.h"
+#include "labels/sources.h"
 #include "publish/dump.h"
 #include "unwind/walk.h"
 
@@ -54,6 +55,7 @@ static void run_cycle(uint64_t now_ns)
         dump_all();
     else
         dump_publish();
+    sources_new_cycle();
 }
 
 static int threads_now(void)
@@ -78,6 +80,7 @@ static void *run(void *unused)
         unwind_load_compiler_if_wanted();
         thread_end_private(remaining);
         thread_enter();
+        sources_refresh(false);
         run_cycle(sys_monotonic_ns());
         thread_leave();
     } while (sleep_a_cycle());
@@ -160,9 +163,27 @@ bool flusher_ask_dump(void)
     return true;
 }
 
+static bool is_running(void)
+{
+    return __atomic_load_n(&flusher->is_running, __ATOMIC_RELAXED);
+}
+
+bool flusher_refresh_sources(uintptr_t caller)
+{
+    if (is_running() || threads_now() != 0) {
+        if (unlikely(sources_want_refresh_now()))
+            wake_up();
+        return false;
+    }
+    if (thread_stack_left() < INLINE_STACK_BYTES || !sources_may_scan_under(caller))
+        return false;
+    sources_refresh(true);
+    return true;
+}
+
 void flusher_tick(void)
 {
-    if (__atomic_load_n(&flusher->is_running, __ATOMIC_RELAXED))
+    if (is_running())
         return;
     uint64_t now_ns = sys_monotonic_ns();
     if (now_ns < __atomic_load_n(&flusher->next_cycle_ns, __ATOMIC_RELAXED) ||

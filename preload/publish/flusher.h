@@ -13,6 +13,7 @@
 
 #include <pthread.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 bool flusher_open(void);
 
@@ -28,6 +29,11 @@ void flusher_thread_ended(void);
 
 /* Async-signal-safe. True: the thread runs and will dump now; false: do it yourself. */
 bool flusher_ask_dump(void);
+
+/* Around gathering a sample's labels, for code at `caller`: label sources that came or went are
+ * looked for, at once in a program of one thread (true), else by the flusher, which is woken if
+ * something is wanted. Not in a signal handler; inside the profiler, no lock held. */
+bool flusher_refresh_sources(uintptr_t caller);
 
 /* After a sample: runs a due cycle, or a due dump, if there is no thread to do it. Inside the
  * profiler, no lock held. */

@@ -9,6 +9,7 @@
 #include "base/pool.h"
 #include "base/sys.h"
 #include "labels/gather.h"
+#include "labels/sources.h"
 #include "publish/flusher.h"
 #include "record/book.h"
 #include "record/cycle.h"
@@ -146,6 +147,18 @@ static bool is_leaf_to_skip(uint64_t frame)
     return false;
 }
 
+/* A name that the labels lacked may be there after one more look. */
+static size_t gather(unsigned char *labels, uintptr_t caller)
+{
+    if (unlikely(thread_self.is_in_handler))
+        return gather_labels(labels);
+    flusher_refresh_sources(caller);
+    size_t n_bytes = gather_labels(labels);
+    if (unlikely(sources_want_refresh()) && flusher_refresh_sources(caller))
+        n_bytes = gather_labels(labels);
+    return n_bytes;
+}
+
 static struct special *enter(const struct sample_object *object, struct scratch *scratch)
 {
     struct stack_bounds bounds = {thread_self.stack_low, thread_self.stack_high};
@@ -160,7 +173,7 @@ static struct special *enter(const struct sample_object *object, struct scratch 
                                   (unsigned)options.stack_depth);
     while (sample.n_frames > 1 && is_leaf_to_skip(sample.frames[0]))
         sample.frames++, sample.n_frames--;
-    sample.n_label_bytes = gather_labels(scratch->labels);
+    sample.n_label_bytes = gather(scratch->labels, object->caller.pc);
     return book_enter(&sample);
 }
 

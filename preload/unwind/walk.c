@@ -5,6 +5,7 @@
 #include <ucontext.h>
 
 #include "base/attributes.h"
+#include "base/thread.h"
 #include "unwind/call.h"
 #include "unwind/compile.h"
 #include "unwind/find.h"
@@ -145,6 +146,7 @@ static bool step_signal(struct walk *walk)
         !read_context(walk, CONTEXT_REG(REG_RSP), &regs.sp) ||
         !read_context(walk, CONTEXT_REG(REG_RBP), &regs.bp))
         return false;
+    thread_self.is_in_handler = true;
     if (regs.sp <= walk->regs.sp || !stack_holds(&walk->stack, regs.sp & ~(uintptr_t)7))
         stack_enter(&walk->stack, regs.sp, walk->bounds);
     walk->regs = regs;
@@ -285,6 +287,7 @@ unsigned unwind_walk(struct unwind_regs regs, struct stack_bounds bounds, uint64
         .generation_bits = rules_generation_bits(),
         .bounds = bounds,
     };
+    thread_self.is_in_handler = false;
     stack_enter(&walk.stack, regs.sp, bounds);
     return follow(&walk, frames, max);
 }

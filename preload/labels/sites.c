@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: MIT */
+#include "labels/sites.h"
+
+#include <link.h>
+#include <string.h>
+
+#include "base/attributes.h"
+#include "base/lock.h"
+#include "base/options.h"
+#include "base/region.h"
+#include "labels/loaded.h"
+#include "labels/readable.h"
+
+enum {
+    SITES_MAX = 16,
+    SITE_TRIES = 8,                 /* of a list that is replaced under us */
+    STATIC_TLS_MAX_BYTES = 1 << 24, /* beyond it a word is no offset from the thread pointer */
+};
+
+const struct source_provider source_providers[] = {
+    {"OpenTelemetry thread context", LABEL_SOURCE_OTEL, "otel_thread_ctx_v1", 8, NULL, 0, otel_read},
+    {"custom-labels v1", LABEL_SOURCE_CUSTOM, "custom_labels_current_set", 8,
+     "custom_labels_abi_version", 1, custom_labels_read_v1},
+    {"custom-labels v0", LABEL_SOURCE_CUSTOM, "custom_labels_thread_local_data", 16,
+     "custom_labels_abi_version", 0, custom_labels_read_v0},
+};
+const size_t n_source_providers = ARRAY_LENGTH(source_providers);
+
+struct site_list {
+    uint64_t n_adds, n_subs;      /* the loader's counts it was made at; atomic, relaxed */
+    uint64_t n_sites;             /* atomic */
+    struct site sites[SITES_MAX]; /* in load order; atomic words */
+};
+
+static struct sites {
+    uint32_t n_flips;  /* atomic: lists[n_flips % 2] is read, the other is the next one's */
+    bool is_dtv_known; /* the loader's own answers agree with what is read here */
+    struct site_list lists[2];
+    uint64_t generation_seen;  /* atomic, relaxed: of any dtv so far */
+    uint64_t generation_floor; /* atomic, relaxed: seen before the latest scan */
+    uintptr_t loader_start, loader_limit;
+} *sites; /* in KEEP */
+
+static struct lock *publish_lock; /* in LEDGER: free in the child of fork */
+
+bool sites_open(void)
+{
+    sites = region_fix(REGION_KEEP, sizeof *sites);
+    publish_lock = region_fix(REGION_LEDGER, sizeof *publish_lock);
+    return sites && publish_lock;
+}
+
+/* ---- the list: written by the scanner, copied by readers ---- */
+
+static struct site_list *active_list(void)
+{
+    /* Pairs with the release in publish. */
+    return &sites->lists[__atomic_load_n(&sites->n_flips, __ATOMIC_ACQUIRE) % 2];
+}
+
+static uint64_t n_changes(const struct site_list *list)
+{
+    return __atomic_load_n(&list->n_adds, __ATOMIC_RELAXED) +
+           __atomic_load_n(&list->n_subs, __ATOMIC_RELAXED);
+}
+
+bool sites_are_any(void)
+{
+    return __atomic_load_n(&active_list()->n_sites, __ATOMIC_RELAXED) != 0;
+}
+
+/* Each word acquires: if it is the next list's already, the flip before it is seen too, and the
+ * copy is made again. Pairs with the release stores in put_site. */
+static void copy_site(struct site *to, const struct site *from)
+{
+    to->provider = __atomic_load_n(&from->provider, __ATOMIC_ACQUIRE);
+    to->is_unloadable = __atomic_load_n(&from->is_unloadable, __ATOMIC_ACQUIRE);
+    to->module = __atomic_load_n(&from->module, __ATOMIC_ACQUIRE);
+    to->offset = __atomic_load_n(&from->offset, __ATOMIC_ACQUIRE);
+    to->tp_word = __atomic_load_n(&from->tp_word, __ATOMIC_ACQUIRE);
+    to->min_generation = __atomic_load_n(&from->min_generation, __ATOMIC_ACQUIRE);
+    to->bias = __atomic_load_n(&from->bias, __ATOMIC_ACQUIRE);
+}
+
+static void put_site(struct site *to, const struct site *from)
+{
+    __atomic_store_n(&to->provider, from->provider, __ATOMIC_RELEASE);
+    __atomic_store_n(&to->is_unloadable, from->is_unloadable, __ATOMIC_RELEASE);
+    __atomic_store_n(&to->module, from->module, __ATOMIC_RELEASE);
+    __atomic_store_n(&to->offset, from->offset, __ATOMIC_RELEASE);
+    __atomic_store_n(&to->tp_word, from->tp_word, __ATOMIC_RELEASE);
+    __atomic_store_n(&to->min_generation, from->min_generation, __ATOMIC_RELEASE);
+    __atomic_store_n(&to->bias, from->bias, __ATOMIC_RELEASE);
+}
+
+bool sites_get(uint64_t index, struct site *site)
+{
+    for (int i = 0; i < SITE_TRIES; i++) {
+        uint32_t n_flips = __atomic_load_n(&sites->n_flips, __ATOMIC_ACQUIRE);
+        const struct site_list *list = &sites->lists[n_flips % 2];
+        bool is_there = index < __atomic_load_n(&list->n_sites, __ATOMIC_ACQUIRE);
+        if (is_there)
+            copy_site(site, &list->sites[index]);
+        if (__atomic_load_n(&sites->n_flips, __ATOMIC_RELAXED) == n_flips)
+            return is_there;
+    }
+    return false;
+}
+
+/* ---- the calling thread's slot ---- */
+
+/* glibc's, as debuggers and profilers outside the process read it; sites_scan compares. */
+struct dtv_entry {
+    uintptr_t value; /* [-1]: number of entries; [0]: generation; [module]: its block, or -1 */
+    uintptr_t to_free;
+};
+
+static const struct dtv_entry *own_dtv(void)
+{
+    return ((struct dtv_entry *const *)__builtin_thread_pointer())[1];
+}
+
+static void note_generation(uint64_t generation)
+{
+    if (unlikely(generation > __atomic_load_n(&sites->generation_seen, __ATOMIC_RELAXED)))
+        __atomic_store_n(&sites->generation_seen, generation, __ATOMIC_RELAXED);
+}
+
+/* The module's block, if this thread has touched it; else its variables are as they were born. */
+static uintptr_t dtv_block(uint64_t module, uint64_t min_generation)
+{
+    const struct dtv_entry *dtv = own_dtv();
+    note_generation(dtv[0].value);
+    if (module > dtv[-1].value || dtv[0].value < min_generation ||
+        dtv[module].value == UINTPTR_MAX)
+        return 0;
+    return dtv[module].value;
+}
+
+/* An object loaded late may have got static room, which threads older than it reach without their
+ * dtv ever knowing. */
+static uintptr_t static_slot(uint64_t tp_word, unsigned *n_probes_left)
+{
+    if (!tp_word || !readable(tp_word, sizeof(intptr_t), n_probes_left))
+        return 0;
+    intptr_t offset = __atomic_load_n((const intptr_t *)tp_word, __ATOMIC_RELAXED);
+    if (offset >= 0 || offset < -STATIC_TLS_MAX_BYTES)
+        return 0;
+    return (uintptr_t)__builtin_thread_pointer() + (uintptr_t)offset;
+}
+
+uintptr_t sites_slot(const struct site *site, unsigned *n_probes_left)
+{
+    uintptr_t slot = static_slot(site->tp_word, n_probes_left);
+    if (slot || !sites->is_dtv_known)
+        return slot;
+    uintptr_t block = dtv_block(site->module, site->min_generation);
+    return block ? block + site->offset : 0;
+}
+
+/* ---- scanning ---- */
+
+struct scan {
+    struct site_list list;
+    bool is_first, is_changed;
+    bool is_dtv_known;
+    unsigned n_dtv_matches;
+};
+
+static bool has_version(const struct loaded *object, const struct source_provider *provider)
+{
+    if (!provider->version_symbol)
+        return true;
+    const ElfW(Sym) *symbol = loaded_find(object, provider->version_symbol);
+    uintptr_t address = symbol ? object->info->dlpi_addr + symbol->st_value : 0;
+    uint32_t version;
+    if (!symbol || ELF64_ST_TYPE(symbol->st_info) != STT_OBJECT ||
+        symbol->st_size != sizeof version || !loaded_holds(object, address, sizeof version))
+        return false;
+    memcpy(&version, (const void *)address, sizeof version);
+    return version == provider->version;
+}
+
+static const ElfW(Sym) *find_slot(const struct loaded *object,
+                                  const struct source_provider *provider)
+{
+    const ElfW(Sym) *symbol = loaded_find(object, provider->symbol);
+    if (!symbol || ELF64_ST_TYPE(symbol->st_info) != STT_TLS ||
+        (symbol->st_size && symbol->st_size != provider->slot_bytes))
+        return NULL;
+    return has_version(object, provider) ? symbol : NULL;
+}
+
+static void add_site(struct scan *scan, const struct loaded *object, size_t provider)
+{
+    const ElfW(Sym) *symbol = find_slot(object, &source_providers[provider]);
+    if (!symbol || scan->list.n_sites == SITES_MAX)
+        return;
+    scan->list.sites[scan->list.n_sites++] = (struct site){
+        .provider = provider,
+        .is_unloadable = !scan->is_first,
+        .module = object->info->dlpi_tls_modid,
+        .offset = symbol->st_value,
+        .tp_word = loaded_tls_word(object, symbol),
+        .bias = object->info->dlpi_addr,
+    };
+}
+
+/* The loader's own answer, which it gives only for a block that this thread has. */
+static void compare_dtv(struct scan *scan, const struct dl_phdr_info *info)
+{
+    if (!info->dlpi_tls_modid || !info->dlpi_tls_data)
+        return;
+    bool is_same = info->dlpi_tls_modid <= own_dtv()[-1].value &&
+                   own_dtv()[info->dlpi_tls_modid].value == (uintptr_t)info->dlpi_tls_data;
+    scan->is_dtv_known &= is_same;
+    scan->n_dtv_matches += is_same;
+}
+
+static void note_loader(const struct dl_phdr_info *info)
+{
+    if (info->dlpi_addr != _r_debug.r_ldbase)
+        return;
+    sites->loader_start = info->dlpi_addr;
+    for (unsigned i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *load = &info->dlpi_phdr[i];
+        uintptr_t limit = info->dlpi_addr + load->p_vaddr + load->p_memsz;
+        if (load->p_type == PT_LOAD && limit > sites->loader_limit)
+            sites->loader_limit = limit;
+    }
+}
+
+static bool is_known(const struct dl_phdr_info *info)
+{
+    return n_changes(active_list()) == info->dlpi_adds + info->dlpi_subs;
+}
+
+static int look_at_object(struct dl_phdr_info *info, size_t n_bytes, void *context)
+{
+    struct scan *scan = context;
+    struct loaded object;
+    (void)n_bytes;
+    if (!scan->is_changed) { /* the first of the list */
+        if (is_known(info))
+            return 1;
+        scan->is_changed = true;
+        scan->list.n_adds = info->dlpi_adds;
+        scan->list.n_subs = info->dlpi_subs;
+    }
+    if (scan->is_first) {
+        compare_dtv(scan, info);
+        note_loader(info);
+    }
+    if (info->dlpi_tls_modid && loaded_open(&object, info))
+        for (size_t i = 0; i < n_source_providers; i++)
+            add_site(scan, &object, i);
+    return 0;
+}
+
+/* What was known of the same definition stays known. */
+static void take_over(struct site *site, const struct site_list *before, uint64_t floor)
+{
+    site->min_generation = site->is_unloadable ? floor + 1 : 0;
+    for (uint64_t i = 0; i < before->n_sites; i++) {
+        const struct site *old = &before->sites[i];
+        if (old->provider == site->provider && old->module == site->module &&
+            old->offset == site->offset && old->bias == site->bias) {
+            site->is_unloadable = old->is_unloadable;
+            site->min_generation = old->min_generation;
+        }
+    }
+}
+
+/* The loader's counts only grow: a list from higher ones is the newer. */
+static void publish(struct scan *scan)
+{
+    lock_take(publish_lock);
+    const struct site_list *before = active_list();
+    struct site_list *next = &sites->lists[(sites->n_flips + 1) % 2];
+    if (n_changes(&scan->list) > n_changes(before)) {
+        uint64_t floor = __atomic_load_n(&sites->generation_floor, __ATOMIC_RELAXED);
+        for (uint64_t i = 0; i < scan->list.n_sites; i++) {
+            take_over(&scan->list.sites[i], before, floor);
+            put_site(&next->sites[i], &scan->list.sites[i]);
+        }
+        __atomic_store_n(&next->n_adds, scan->list.n_adds, __ATOMIC_RELAXED);
+        __atomic_store_n(&next->n_subs, scan->list.n_subs, __ATOMIC_RELAXED);
+        __atomic_store_n(&next->n_sites, scan->list.n_sites, __ATOMIC_RELEASE);
+        /* Pairs with the acquires in active_list and sites_get. */
+        __atomic_store_n(&sites->n_flips, sites->n_flips + 1, __ATOMIC_RELEASE);
+    }
+    lock_drop(publish_lock);
+}
+
+void sites_scan(void)
+{
+    struct scan scan = {.is_dtv_known = true};
+    scan.is_first = n_changes(active_list()) == 0;
+    note_generation(own_dtv()[0].value);
+    uint64_t seen = __atomic_load_n(&sites->generation_seen, __ATOMIC_RELAXED);
+    dl_iterate_phdr(look_at_object, &scan);
+    if (scan.is_first)
+        sites->is_dtv_known = scan.is_dtv_known && scan.n_dtv_matches > 0;
+    if (scan.is_changed)
+        publish(&scan);
+    /* Whatever is loaded from now on belongs to a later generation than those seen before. */
+    __atomic_store_n(&sites->generation_floor, seen, __ATOMIC_RELAXED);
+}
+
+bool sites_is_in_loader(uintptr_t address)
+{
+    return address >= sites->loader_start && address < sites->loader_limit;
+}
