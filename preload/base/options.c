@@ -17,7 +17,7 @@ struct options options;
     }
 
 const struct option_row option_rows[] = {
-    {"LABELPROF_OUT", OPTION_TEXT, FIELD(out), "labelprof.%e.%p.%t.pb.gz", 0, 0, NULL,
+    {"LABELPROF_OUT", OPTION_TEMPLATE, FIELD(out), "labelprof.%e.%p.%t.pb.gz", 0, 0, NULL,
      "a path with %e %p %t %n %h %%",
      "Where profiles go: %e program, %p pid, %t profile type, %n sequence number, %h host name."},
     {"LABELPROF_PROFILES", OPTION_CHOICES, FIELD(profiles), "heap", 1, 0, "heap,allocs",
@@ -274,6 +274,14 @@ static bool copy_text(const char *text, char *field)
     return true;
 }
 
+static bool is_template(const char *text)
+{
+    for (const char *at = strchr(text, '%'); at; at = strchr(at + 2, '%'))
+        if (!at[1] || !strchr("eptnh%", at[1]))
+            return false;
+    return true;
+}
+
 bool option_read(const struct option_row *row, const char *text, struct options *ret)
 {
     void *field = (char *)ret + row->offset;
@@ -288,6 +296,8 @@ bool option_read(const struct option_row *row, const char *text, struct options 
                *number <= row->max;
     case OPTION_TEXT:
         return copy_text(text, field);
+    case OPTION_TEMPLATE:
+        return is_template(text) && copy_text(text, field);
     case OPTION_LABELS:
         return are_labels(text) && copy_text(text, field);
     case OPTION_CHOICES:

@@ -49,6 +49,7 @@ enum option_kind {
     OPTION_SIZE,    /* whole number, optional k m g t */
     OPTION_NUMBER,  /* whole number */
     OPTION_TEXT,
+    OPTION_TEMPLATE, /* a path with % letters of out_path.h */
     OPTION_CHOICES, /* comma list of `choices`, or `none` where it is one of them */
     OPTION_SIGNAL,
     OPTION_SIGNALS,

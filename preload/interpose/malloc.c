@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * The doors of the malloc family: guard and forward, nothing else.
  *
- * Nearly every call leaves by the first return: one subtraction or one AND, and a tail call.
+ * Nearly every call leaves by the first return: one subtraction or one load, and a tail call.
  */
 #include <errno.h>
 
@@ -32,7 +32,7 @@ EXPORT void *malloc(size_t size)
 
 EXPORT void free(void *p)
 {
-    if (filter_is_ordinary(p))
+    if (slow_is_needless(p))
         next.free(p);
     else
         slow_free(p);
@@ -50,7 +50,7 @@ EXPORT void *realloc(void *p, size_t size)
 {
     if (!p)
         return sample_passes(size) ? next.realloc(p, size) : slow_malloc(size);
-    if (likely(size != 0) && filter_is_ordinary(p) && sample_passes(size))
+    if (likely(size != 0) && slow_is_needless(p) && sample_passes(size))
         return next.realloc(p, size);
     return slow_realloc(p, size);
 }

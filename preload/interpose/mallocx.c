@@ -20,29 +20,28 @@ EXPORT void *mallocx(size_t size, int flags)
 
 EXPORT void *rallocx(void *p, size_t size, int flags)
 {
-    if (filter_is_ordinary(p) && sample_passes(size))
+    if (slow_is_needless(p) && sample_passes(size))
         return next.rallocx(p, size, flags);
     return slow_rallocx(p, size, flags);
 }
 
 EXPORT size_t xallocx(void *p, size_t size, size_t extra, int flags)
 {
-    if (filter_is_ordinary(p) && sample_passes(size))
+    if (slow_is_needless(p) && sample_passes(size))
         return next.xallocx(p, size, extra, flags);
     return slow_xallocx(p, size, extra, flags);
 }
 
 EXPORT void dallocx(void *p, int flags)
 {
-    if (filter_is_ordinary(p) || slow_release(p))
+    if (slow_is_needless(p) || slow_release(p))
         next.dallocx(p, flags);
 }
 
-/* A block on PLACED_ALIGNMENT may be a sample's, or in the child of fork its parent's: larger than
- * its size tells, so the size is not passed on. */
+/* The size goes on only where it can't mislead: see filter_is_unplaced. */
 EXPORT void sdallocx(void *p, size_t size, int flags)
 {
-    if (filter_is_ordinary(p))
+    if (filter_is_unplaced(p) && slow_is_needless(p))
         next.sdallocx(p, size, flags);
     else if (slow_release(p))
         next.dallocx(p, flags);

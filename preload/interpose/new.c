@@ -190,7 +190,7 @@ static inline __attribute__((always_inline)) void *allocate(enum variant variant
     return first_new(size, a, b, variant, __builtin_return_address(0), door);
 }
 
-/* As in sdallocx: a size must not be passed on for a block that may have been placed. */
+/* The size goes on only where it can't mislead: see filter_is_unplaced. */
 static void delete_unsized(enum variant variant, void *p, uintptr_t a, uintptr_t b)
 {
     enum variant unsized = traits[variant].unsized;
@@ -204,7 +204,8 @@ static inline __attribute__((always_inline)) void release(enum variant variant, 
                                                          delete_function *door)
 {
     enum mode mode = mode_of(variant);
-    if (mode == PASS_ON || (mode == COUNT && filter_is_ordinary(p)))
+    bool may_pass = traits[variant].unsized == NO_VARIANT || filter_is_unplaced(p);
+    if (mode == PASS_ON || (mode == COUNT && may_pass && slow_is_needless(p)))
         as_delete(variant)(p, a, b);
     else if (mode == COUNT)
         delete_unsized(variant, p, a, b);

@@ -61,7 +61,7 @@ static void *first_memalign(size_t alignment, size_t size)
 {
     if (resolve_for_caller())
         return next.memalign != first_memalign ? next.memalign(alignment, size) : fail();
-    return alignment <= 1024 ? early_alloc(size) : fail();
+    return alignment <= 16 ? early_alloc(size) : fail();
 }
 
 static void *first_aligned_alloc(size_t alignment, size_t size)
@@ -69,7 +69,7 @@ static void *first_aligned_alloc(size_t alignment, size_t size)
     if (resolve_for_caller())
         return next.aligned_alloc != first_aligned_alloc ? next.aligned_alloc(alignment, size)
                                                          : fail();
-    return alignment <= 1024 ? early_alloc(size) : fail();
+    return alignment <= 16 ? early_alloc(size) : fail();
 }
 
 static int first_posix_memalign(void **ret, size_t alignment, size_t size)
@@ -198,6 +198,10 @@ static void resolve_all(void)
     bool is_there = true;
     for (size_t i = 0; i < ARRAY_LENGTH(jemalloc_symbols) && is_there; i++)
         is_there = find(&jemalloc_symbols[i]);
+    /* It must know the blocks it is asked about. */
+    if (next_provider((void *)(uintptr_t)next.malloc_usable_size) !=
+        next_provider((void *)(uintptr_t)next.malloc))
+        next.malloc_usable_size = NULL;
     if (did_miss || !is_there)
         dlerror(); /* what we did not find is no error of the program's */
 }

@@ -29,7 +29,7 @@ struct next {
     int (*posix_memalign)(void **, size_t, size_t);
     void *(*valloc)(size_t);
     void *(*pvalloc)(size_t);
-    size_t (*malloc_usable_size)(void *);
+    size_t (*malloc_usable_size)(void *); /* NULL unless malloc's own */
     void *(*mallocx)(size_t, int);
     void *(*rallocx)(void *, size_t, int);
     size_t (*xallocx)(void *, size_t, size_t, int);

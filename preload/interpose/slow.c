@@ -9,9 +9,10 @@
 #include "sample/sample.h"
 #include "session.h"
 
-/* A calloc this large is left where the allocator puts it: its pages may be zero without having
- * been touched. */
-enum { CALLOC_IN_PLACE_BYTES = 32 * 1024 };
+/* What is larger stays where the allocator puts it: a calloc's pages may be zero without having been
+ * touched, a realloc may grow in place or move its pages, and neither must cost a copy. Smaller ones
+ * are placed like any malloc, so that the filter stays sharp. */
+enum { IN_PLACE_BYTES = 8 * 1024 };
 
 /* The registers on return to the door's caller: with a frame pointer, its saved rbp is at [rbp],
  * the return address above it, and the caller's stack above that. Only in functions the doors
@@ -73,27 +74,42 @@ void *slow_calloc(size_t n, size_t size)
     void *p = private_block(bytes);
     if (p || !is_due(bytes, &lg_factor))
         return p ? p : next.calloc(n, size);
-    if (bytes < CALLOC_IN_PLACE_BYTES && sample_wants_placed())
+    if (bytes < IN_PLACE_BYTES && sample_wants_placed())
         p = placed_zeroed(bytes);
     return begin(p ? p : next.calloc(n, size), bytes, lg_factor, caller);
+}
+
+/* A larger alignment keeps the promise of a smaller one. NULL: not placed; what is no alignment is
+ * the allocator's to judge. */
+static void *placed_aligned(size_t alignment, size_t size)
+{
+    bool is_power = alignment && (alignment & (alignment - 1)) == 0;
+    bool is_wanted = is_power && alignment >= sizeof(void *) && alignment < PLACED_ALIGNMENT &&
+                     size < IN_PLACE_BYTES && sample_wants_placed();
+    return is_wanted ? next.memalign(PLACED_ALIGNMENT, size) : NULL;
 }
 
 void *slow_aligned(size_t alignment, size_t size, size_t asked, void *(*allocate)(size_t, size_t))
 {
     struct unwind_regs caller = caller_registers();
     uint8_t lg_factor;
-    bool is_sampled = is_due(asked, &lg_factor);
-    void *p = allocate(alignment, size);
-    return is_sampled ? begin(p, asked, lg_factor, caller) : p;
+    if (!is_due(asked, &lg_factor))
+        return allocate(alignment, size);
+    void *p = placed_aligned(alignment, size);
+    return begin(p ? p : allocate(alignment, size), asked, lg_factor, caller);
 }
 
 int slow_posix_memalign(void **ret, size_t alignment, size_t size, size_t asked)
 {
     struct unwind_regs caller = caller_registers();
     uint8_t lg_factor;
-    bool is_sampled = is_due(asked, &lg_factor);
-    int error = next.posix_memalign(ret, alignment, size);
-    if (is_sampled && !error)
+    if (!is_due(asked, &lg_factor))
+        return next.posix_memalign(ret, alignment, size);
+    void *p = placed_aligned(alignment, size);
+    if (p)
+        *ret = p;
+    int error = p ? 0 : next.posix_memalign(ret, alignment, size);
+    if (!error)
         begin(*ret, asked, lg_factor, caller);
     return error;
 }
@@ -178,8 +194,9 @@ static void defer_free(void *p)
 
 /* A handler inside the profiler can't take p's sample away before the real call; so the new block
  * is a copy, and the old one goes the way of deferred frees. */
-static void *realloc_by_copy(void *p, size_t size, size_t old_bytes)
+static void *realloc_by_copy(void *p, size_t size)
 {
+    size_t old_bytes = early_owns(p) ? early_size(p) : next.malloc_usable_size(p);
     void *copy = private_block(size);
     copy = copy ? copy : next.malloc(size);
     if (!copy)
@@ -191,7 +208,16 @@ static void *realloc_by_copy(void *p, size_t size, size_t old_bytes)
 
 static bool must_copy(const void *p)
 {
-    return p && (early_owns(p) || (thread_self.depth != 0 && filter_may_hold(p)));
+    return early_owns(p) ||
+           (thread_self.depth != 0 && filter_may_hold(p) && next.malloc_usable_size);
+}
+
+static void *realloc_placed(void *p, size_t size)
+{
+    if (size >= IN_PLACE_BYTES || !next.malloc_usable_size || !sample_wants_placed())
+        return NULL;
+    void *copy = next.memalign(PLACED_ALIGNMENT, size);
+    return copy ? memcpy(copy, p, smaller(next.malloc_usable_size(p), size)) : NULL;
 }
 
 void *slow_realloc(void *p, size_t size)
@@ -200,15 +226,17 @@ void *slow_realloc(void *p, size_t size)
     if (unlikely(must_copy(p))) {
         if (size == 0)
             return slow_free(p), NULL;
-        return realloc_by_copy(p, size,
-                               early_owns(p) ? early_size(p) : next.malloc_usable_size(p));
+        return realloc_by_copy(p, size);
     }
     /* realloc(p, 0) is a free; where it also allocates, the result is asked about afterwards. */
     struct resize resize = resize_begin(p, size, size != 0, caller);
-    void *result = next.realloc(p, size);
+    void *copy = resize.is_sampled ? realloc_placed(p, size) : NULL;
+    void *result = copy ? copy : next.realloc(p, size);
     if (size == 0 && result && !sample_passes(0))
         resize.is_sampled = is_due(0, &resize.object.lg_factor);
     resize_end(&resize, result, result || size == 0);
+    if (copy)
+        next.free(p);
     return result;
 }
 

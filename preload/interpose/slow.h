@@ -12,6 +12,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "interpose/early.h"
+#include "record/filter.h"
+
 void *slow_malloc(size_t size);
 void *slow_calloc(size_t n, size_t size);
 void *slow_realloc(void *p, size_t size);
@@ -27,6 +30,12 @@ void *slow_new(size_t size, uintptr_t a, uintptr_t b, new_function *plain, new_f
 void *slow_mallocx(size_t size, int flags);
 void *slow_rallocx(void *p, size_t size, int flags);
 size_t slow_xallocx(void *p, size_t size, size_t extra, int flags);
+
+/* The fast path of every releasing door: p has no sample and is not of the early arena. */
+static inline bool slow_is_needless(const void *p)
+{
+    return filter_is_ordinary(p) || (likely(!filter_may_hold(p)) && likely(!early_owns(p)));
+}
 
 /* The filter says p may be sampled: ends its sample. False: p was dealt with (deferred, or from
  * the early arena) and must not be released now. */

@@ -20,7 +20,7 @@ static struct sets {
     uint32_t n_sets;      /* in the table */
     uint32_t n_places;    /* given to sets as they came */
     uint32_t n_others;    /* places of the reserve */
-    uint32_t n_homeless;  /* live without a place */
+    uint32_t n_homeless;  /* live without a place; atomic: sets_are_crowded looks from outside */
     bool did_overflow;
     region_ref buckets[1 << LG_BUCKETS];
 } *sets; /* in LEDGER, under the book lock */
@@ -29,6 +29,11 @@ bool sets_open(void)
 {
     sets = region_fix(REGION_LEDGER, sizeof *sets);
     return sets != NULL;
+}
+
+static void count_homeless(int change)
+{
+    __atomic_fetch_add(&sets->n_homeless, (uint32_t)change, __ATOMIC_RELAXED);
 }
 
 static unsigned block_class(size_t bytes)
@@ -181,7 +186,7 @@ static bool settle(struct label_set *set, unsigned char *scratch)
     if (other == set) /* nothing in it varies, or it is the program's own "(other)" */
         return true;
     set->other = region_ref_of(other);
-    sets->n_homeless++;
+    count_homeless(1);
     return true;
 }
 
@@ -201,7 +206,7 @@ struct label_set *sets_get(const unsigned char *bytes, size_t n_bytes)
         }
         if (set->other && sets->n_homeless > options.max_label_sets) {
             struct label_set *other = region_at(set->other);
-            sets->n_homeless--;
+            count_homeless(-1);
             forget(set);
             set = other;
         }
@@ -214,8 +219,15 @@ void sets_put(struct label_set *set)
 {
     if (--set->n_references > 0)
         return;
-    sets->n_homeless -= set->other != 0;
+    if (set->other)
+        count_homeless(-1);
     forget(set);
+}
+
+bool sets_are_crowded(void)
+{
+    /* Relaxed: a hint, see flusher_tick. */
+    return __atomic_load_n(&sets->n_homeless, __ATOMIC_RELAXED) >= options.max_label_sets;
 }
 
 uint32_t sets_live_count(void)

@@ -51,6 +51,10 @@ struct label_cursor sets_cursor(const struct label_set *set);
 bool sets_next(struct label_cursor *cursor, struct label_head *ret_head, const char **ret_key,
                const char **ret_value);
 
+/* As many sets as may be live without a place are remembered. Some may be dead, and go with the next
+ * publish. Any lock or none. */
+bool sets_are_crowded(void);
+
 uint32_t sets_live_count(void); /* sets remembered now, for comments and tests */
 bool sets_did_overflow(void);   /* some set had no place */
 

@@ -9,8 +9,10 @@
 #include "base/region.h"
 #include "base/sys.h"
 #include "base/thread.h"
+#include "labels/sets.h"
 #include "labels/sources.h"
 #include "publish/dump.h"
+#include "record/book.h"
 #include "unwind/walk.h"
 
 /* Stack of the thread: a dump's frames are small, its buffers are static or mapped. */
@@ -25,6 +27,7 @@ static struct flusher {
     uint32_t n_dumps_asked; /* atomic */
     uint64_t next_cycle_ns; /* atomic, relaxed: a late or doubled cycle is harmless */
     uint64_t next_dump_ns;
+    uint64_t n_samples_relieved; /* atomic, relaxed: book_counts().samples at the last relief */
 } *flusher; /* in LEDGER: the child of fork has no flusher and one thread */
 
 bool flusher_open(void)
@@ -181,8 +184,23 @@ bool flusher_refresh_sources(uintptr_t caller)
     return true;
 }
 
+/* Label sets that came and went within a cycle wait for its end to be forgotten. When they take the
+ * room of live ones the cycle ends now; but not again before as many samples as could refill a
+ * quarter of it, should they all be live. */
+static void relieve_label_sets(void)
+{
+    uint64_t n_samples = book_counts().samples;
+    uint64_t n_before = __atomic_load_n(&flusher->n_samples_relieved, __ATOMIC_RELAXED);
+    if (n_samples - n_before <= options.max_label_sets / 4)
+        return;
+    __atomic_store_n(&flusher->n_samples_relieved, n_samples, __ATOMIC_RELAXED);
+    dump_publish();
+}
+
 void flusher_tick(void)
 {
+    if (unlikely(sets_are_crowded()))
+        relieve_label_sets();
     if (is_running())
         return;
     uint64_t now_ns = sys_monotonic_ns();

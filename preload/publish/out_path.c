@@ -3,7 +3,10 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <string.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
 
@@ -17,14 +20,27 @@ static struct {
     char host[65];
 } names; /* written once, at start */
 
+static bool is_same_file(const char *a, const char *b)
+{
+    struct stat of_a, of_b;
+    return sys_call(SYS_stat, (long)a, (long)&of_a, 0, 0, 0, 0) == 0 &&
+           sys_call(SYS_stat, (long)b, (long)&of_b, 0, 0, 0, 0) == 0 &&
+           of_a.st_dev == of_b.st_dev && of_a.st_ino == of_b.st_ino;
+}
+
+/* The name it was started by, unless that is a script's: redis-server is a link to
+ * redis-check-rdb, and nobody looks for a profile under that name. */
 static void read_program_name(void)
 {
+    static const char self[] = "/proc/self/exe";
+    const char *started_as = (const char *)getauxval(AT_EXECFN);
     char path[PATH_MAX];
-    long n_bytes = sys_call(SYS_readlink, (long)"/proc/self/exe", (long)path, sizeof path - 1, 0, 0, 0);
+    long n_bytes = sys_call(SYS_readlink, (long)self, (long)path, sizeof path - 1, 0, 0, 0);
     path[n_bytes > 0 ? n_bytes : 0] = '\0';
-    const char *slash = strrchr(path, '/');
+    const char *name = started_as && is_same_file(started_as, self) ? started_as : path;
+    const char *slash = strrchr(name, '/');
     struct line line = line_in(names.program, sizeof names.program);
-    line_add(&line, slash && slash[1] ? slash + 1 : "program");
+    line_add(&line, slash ? slash + 1 : name[0] ? name : "program");
 }
 
 void out_path_open(void)
@@ -60,9 +76,6 @@ static void expand_letter(struct line *line, char letter, const char *type, uint
     case '%':
         line_add(line, "%");
         break;
-    default:
-        line_add(line, "%");
-        line_add_bytes(line, &letter, 1);
     }
 }
 

@@ -12,7 +12,7 @@
 
 void out_path_open(void);
 
-/* Expands %e %p %t %n %h %%; anything else after % is kept as it is. 0 or -ENAMETOOLONG. */
+/* Expands %e %p %t %n %h %%, the only ones options.c lets through. 0 or -ENAMETOOLONG. */
 int out_path_expand(const char *type, uint64_t sequence_number, char *out, size_t capacity);
 
 #endif

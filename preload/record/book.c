@@ -43,7 +43,7 @@ static void ease_pressure(void)
     size_t threshold = size / 4 * 3;
     if (used <= threshold)
         return;
-    size_t steps = 1 + (used - threshold) / (size / 32);
+    size_t steps = 1 + (used - threshold) / (size / 128);
     while (steps > book->lg_factor && book->lg_factor < LG_FACTOR_MAX &&
            options.sample_bytes << book->lg_factor < UINT64_C(1) << 40)
         __atomic_store_n(&book->lg_factor, (uint8_t)(book->lg_factor + 1), __ATOMIC_RELAXED);
@@ -76,8 +76,7 @@ static struct special *enter_locked(const struct book_sample *sample)
     *special = (struct special){.address = sample->address,
                                 .size_bytes = sample->size_bytes & ((UINT64_C(1) << 48) - 1),
                                 .lg_factor = sample->lg_factor,
-                                .record = region_ref_of(record),
-                                .is_placed = sample->is_placed};
+                                .record = region_ref_of(record)};
     return special;
 }
 

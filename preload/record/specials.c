@@ -43,8 +43,7 @@ static void filter_add(struct stripe *stripe, const struct special *special)
     /* Relaxed: see filter.h; the word belongs to this stripe. */
     uint64_t word = filter.bits[hash >> 6] | UINT64_C(1) << (hash & 63);
     __atomic_store_n(&filter.bits[hash >> 6], word, __ATOMIC_RELAXED);
-    if (!special->is_placed)
-        __atomic_fetch_add(&filter.n_in_place, 1, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&filter.n_at[filter_place((void *)special->address)], 1, __ATOMIC_RELAXED);
 }
 
 /* A count that reached COUNT_STUCK is no longer known: its bit stays, which costs a look-up. */
@@ -56,13 +55,14 @@ static void filter_remove(struct stripe *stripe, const struct special *special)
     if (*count == 0)
         __atomic_store_n(&filter.bits[hash >> 6],
                          filter.bits[hash >> 6] & ~(UINT64_C(1) << (hash & 63)), __ATOMIC_RELAXED);
-    if (!special->is_placed)
-        __atomic_fetch_sub(&filter.n_in_place, 1, __ATOMIC_RELAXED);
+    __atomic_fetch_sub(&filter.n_at[filter_place((void *)special->address)], 1, __ATOMIC_RELAXED);
 }
 
 void specials_reset_filter(void)
 {
-    memset(&filter, 0, sizeof filter);
+    memset(filter.n_at, 0, sizeof filter.n_at);
+    memset(filter.bits, 0, sizeof filter.bits);
+    filter.n_at[EARLY_PLACE] = filter.n_early;
 }
 
 /* ---- the table; under the stripe's lock ---- */
@@ -98,9 +98,12 @@ static bool grow(struct stripe *stripe)
     return true;
 }
 
+/* Near the budget (record/book.h) what is left is for specials: chains grow instead, to about four. */
 static bool has_room(struct stripe *stripe)
 {
-    if (stripe->lg_buckets && stripe->n_specials < UINT32_C(1) << stripe->lg_buckets)
+    bool is_loose = stripe->n_specials < UINT32_C(1) << stripe->lg_buckets;
+    bool is_spare = region_used_bytes(REGION_LEDGER) < region_size_bytes(REGION_LEDGER) / 4 * 3;
+    if (stripe->lg_buckets && (is_loose || !is_spare))
         return true;
     return grow(stripe);
 }

@@ -35,7 +35,7 @@ struct special {
     region_ref next_in_bucket;
     region_ref next_on_list;
     region_ref record;
-    uint32_t is_placed; /* taken with PLACED_ALIGNMENT */
+    uint32_t reserved;
 };
 _Static_assert(sizeof(struct special) == 32, "two to a cache line");
 
@@ -56,8 +56,7 @@ struct stripe *specials_stripe(unsigned index);
  * the special's address which stripe that is: past SWEEP_AT the caller sweeps (cycle_assist). */
 enum { SWEEP_AT = 256 };
 
-/* Publishes a special whose address, size, lg_factor, record and is_placed are set; reads the
- * cycle. False: the table could not be made; nothing happened. */
+/* Publishes a special whose address, size, lg_factor and record are set; reads the cycle. False: the table could not be made; nothing happened. */
 bool specials_insert(struct special *special, uint32_t *ret_events);
 
 /* Ends the sample of this address, if there is one. */

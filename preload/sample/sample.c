@@ -16,11 +16,13 @@
 #include "record/specials.h"
 #include "sample/poisson.h"
 
+enum { LEAF_FRAMES = 2 }; /* operator new[] calling operator new: frames above the depth asked for */
+
 /* Room for one sample in the making: too much for a small stack. As many exist as threads have ever
  * been sampled at one moment. */
 struct scratch {
     struct scratch *next;
-    uint64_t frames[STACK_DEPTH_MAX + 1];
+    uint64_t frames[STACK_DEPTH_MAX + LEAF_FRAMES];
     unsigned char labels[LABEL_SET_BYTES_MAX];
 };
 
@@ -166,13 +168,15 @@ static struct special *enter(const struct sample_object *object, struct scratch 
                                  .labels = scratch->labels,
                                  .address = (uint64_t)(uintptr_t)object->p,
                                  .size_bytes = object->size_bytes,
-                                 .lg_factor = object->lg_factor,
-                                 .is_placed =
-                                     ((uintptr_t)object->p & (PLACED_ALIGNMENT - 1)) == 0};
-    sample.n_frames = unwind_walk(object->caller, bounds, scratch->frames,
-                                  (unsigned)options.stack_depth);
+                                 .lg_factor = object->lg_factor};
+    unsigned depth = (unsigned)options.stack_depth;
+    sample.n_frames = unwind_walk(object->caller, bounds, scratch->frames, depth + LEAF_FRAMES);
     while (sample.n_frames > 1 && is_leaf_to_skip(sample.frames[0]))
         sample.frames++, sample.n_frames--;
+    if (sample.n_frames > depth) {
+        sample.n_frames = depth;
+        scratch->frames[sample.frames - scratch->frames + depth - 1] = FRAME_TRUNCATED;
+    }
     sample.n_label_bytes = gather(scratch->labels, object->caller.pc);
     return book_enter(&sample);
 }

@@ -35,6 +35,15 @@
 
 #define UNUSED __attribute__((unused))
 
+/* Live samples by the filter's own counts, over all places in a page. */
+static UNUSED uint32_t filter_count(void)
+{
+    uint32_t n = 0;
+    for (size_t i = 0; i < FILTER_PLACES; i++)
+        n += filter.n_at[i];
+    return n;
+}
+
 /* What session.c does when a thread comes out of the profiler with work waiting. */
 void thread_run_pending(void)
 {
@@ -172,8 +181,7 @@ static UNUSED struct special *enter_sample(uint64_t stack, const struct label_by
                                  .n_label_bytes = labels->n_bytes,
                                  .address = address,
                                  .size_bytes = size_bytes,
-                                 .lg_factor = book_lg_factor(),
-                                 .is_placed = (address & (PLACED_ALIGNMENT - 1)) == 0};
+                                 .lg_factor = book_lg_factor()};
     return book_enter(&sample);
 }
 

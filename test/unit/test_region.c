@@ -176,7 +176,7 @@ static bool profile_anew(void)
     if (!special || !specials_insert(special, &n_events))
         return false;
     cycle_publish();
-    return published_totals().inuse_bytes == 10 << LG_BYTE_UNIT && filter.n_in_place == 1 &&
+    return published_totals().inuse_bytes == 10 << LG_BYTE_UNIT && filter_count() == 1 &&
            specials_free((void *)0x7008, &n_events);
 }
 
