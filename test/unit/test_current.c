@@ -408,7 +408,7 @@ static void a_change_that_interrupts_a_change_is_refused(void **state)
     __asm__ volatile("lea -128(%%rsp), %%rsp; pushf; " operation ", (%%rsp); popf; " \
                      "lea 128(%%rsp), %%rsp" ::: "memory", "cc")
 
-static const char text_a[] = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
+static const char text_a[] = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
 static const char text_b[] = "bbbbbbbbbbbbbbbbbbbbbbbbbb";
 static uint64_t n_steps, n_torn, n_gathered, n_taken, n_refused;
 static uint64_t change_at; /* the step at which the handler changes a label */
@@ -605,7 +605,8 @@ static void captures_pass_between_threads(void **state)
         pthread_join(threads[i], NULL);
     assert_int_equal(current_attach(handed), 0);
     const char *text = labels();
-    assert_true(!strcmp(text, "*key=one") || !strcmp(text, "*key=two") || !strcmp(text, "*key=three"));
+    assert_true(!strcmp(text, "*key=one") || !strcmp(text, "*key=two") ||
+                !strcmp(text, "*key=three"));
     assert_true(region_used_bytes(REGION_KEEP) < 64 * 1024);
 }
 

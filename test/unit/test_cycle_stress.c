@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * The exact cut under load: threads hand N tokens around and make a new object for a token before
- * they free its old one, while another thread publishes all the time. So at every instant there are
- * N objects, and one more for each thread in the middle of a move; a cut that shows fewer has a free
- * without what came before it, one that shows more has missed a free. Labels come and go meanwhile. */
+ * they free its old one, while another thread publishes all the time. So at every instant there
+ * are N objects, and one more for each thread in the middle of a move; a cut that shows fewer has a
+ * free without what came before it, one that shows more has missed a free. Labels come and go
+ * meanwhile. */
 #include "ledger_fixture.h"
 
 #include <pthread.h>

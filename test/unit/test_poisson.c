@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * The sampling law: against libm, and by experiment.
  *
- * The experiments are reproducible (fixed seeds), so they pass or fail for good. Were the seeds drawn
- * anew each time, one whose bound is 5 standard deviations would fail by chance once in 1.7 million;
- * there are about 80 such bounds: one false alarm in 20 000 runs. */
+ * The experiments have fixed seeds, so they pass or fail for good. Were the seeds drawn anew each
+ * time, one whose bound is 5 standard deviations would fail by chance once in 1.7 million; there
+ * are about 130 such bounds: one false alarm in 13 000 runs. */
 #include "ledger_fixture.h"
 
 #include <math.h>
@@ -85,10 +85,11 @@ static void the_documented_examples_are_right(void **state)
 
 /* ---- the gaps ---- */
 
+/* The bound is wider by 5 where few hits are expected and their law is not yet normal. */
 static void assert_probability(uint64_t n_hits, uint64_t n, double p, const char *what)
 {
     double deviation = sqrt((double)n * p * (1 - p));
-    if (!(fabs((double)n_hits - (double)n * p) <= sigmas * deviation + 0.5))
+    if (!(fabs((double)n_hits - (double)n * p) <= sigmas * deviation + 5))
         fail_msg("%s: %llu of %llu, p = %g", what, (unsigned long long)n_hits,
                  (unsigned long long)n, p);
 }

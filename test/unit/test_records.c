@@ -101,7 +101,8 @@ static void folding_adds_one_stage_to_what_is_published(void **state)
     ledger_open("LABELPROF_MAX_LABEL_SETS=1", NULL);
     struct record *record = get(1, 1, 16);
     for (unsigned stage = 0; stage < STAGES; stage++)
-        *records_future(record, stage) = (struct totals){10 + stage, 20 + stage, 30 + stage, 40 + stage};
+        *records_future(record, stage) =
+            (struct totals){10 + stage, 20 + stage, 30 + stage, 40 + stage};
     records_fold(1);
     assert_int_equal(record->active.alloc_objects, 11);
     assert_int_equal(record->active.alloc_bytes, 21);

@@ -260,8 +260,8 @@ static void the_largest_set_there_can_be_is_kept_whole(void **state)
     assert_int_equal(set->n_bytes, LABEL_SET_BYTES_MAX);
     assert_memory_equal(set->bytes, labels.bytes, labels.n_bytes);
     assert_false(has_place(set));
-    assert_int_equal(sets_total(set)->n_bytes,
-                     LABELS_MAX * (sizeof(struct label_head) + LABEL_KEY_BYTES + strlen("(other)")));
+    const size_t other_bytes = sizeof(struct label_head) + LABEL_KEY_BYTES + strlen("(other)");
+    assert_int_equal(sets_total(set)->n_bytes, LABELS_MAX * other_bytes);
 }
 
 static void a_spent_ledger_refuses_new_sets_and_keeps_the_old(void **state)
