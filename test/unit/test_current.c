@@ -408,7 +408,7 @@ static void a_change_that_interrupts_a_change_is_refused(void **state)
     __asm__ volatile("lea -128(%%rsp), %%rsp; pushf; " operation ", (%%rsp); popf; " \
                      "lea 128(%%rsp), %%rsp" ::: "memory", "cc")
 
-static const char text_a[] = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
+static const char text_a[] = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
 static const char text_b[] = "bbbbbbbbbbbbbbbbbbbbbbbbbb";
 static uint64_t n_steps, n_torn, n_gathered, n_taken, n_refused;
 static uint64_t change_at; /* the step at which the handler changes a label */
