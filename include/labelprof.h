@@ -188,6 +188,7 @@ LABELPROF_UNUSED_ static __inline__ int
 labelprof_scope_enter_(struct labelprof_scope_state *state, const char *key, const char *value)
 {
     const struct labelprof_functions_ *f = labelprof_get_();
+    state->is_active = 0;
     if (f->scope_enter && f->scope_leave)
         f->scope_enter(state, key, value);
     return 0;
@@ -197,7 +198,7 @@ labelprof_scope_enter_(struct labelprof_scope_state *state, const char *key, con
  * declaration, so in C89 it stands before the statements of its block. */
 #define LABELPROF_SCOPE(key, value)                                                         \
     struct labelprof_scope_state LABELPROF_JOIN_(labelprof_scope_at_, __LINE__)             \
-        __attribute__((cleanup(labelprof_scope_leave_))) = {0, {0}};                        \
+        __attribute__((cleanup(labelprof_scope_leave_)));                                   \
     int LABELPROF_JOIN_(labelprof_scope_in_, __LINE__) LABELPROF_UNUSED_ =                  \
         labelprof_scope_enter_(&LABELPROF_JOIN_(labelprof_scope_at_, __LINE__), key, value)
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "labels/current.h"
 
+#include <stddef.h>
 #include <string.h>
 
 #include "base/lock.h"
@@ -68,21 +69,44 @@ void current_forget(void)
     put(&pools->blocks, block);
 }
 
-static struct label_slot *find_slot(struct thread_block *block, const char *key, size_t key_bytes)
+static inline uint64_t load_8(const char *at)
 {
+    uint64_t word;
+    memcpy(&word, at, sizeof word);
+    return word;
+}
+
+static inline uint32_t load_4(const char *at)
+{
+    uint32_t word;
+    memcpy(&word, at, sizeof word);
+    return word;
+}
+
+/* memcmp of short keys without the call: two loads that may overlap cover 4 to 16 bytes. */
+static inline bool are_same(const char *a, const char *b, size_t n_bytes)
+{
+    if (n_bytes >= 8 && n_bytes <= 16)
+        return load_8(a) == load_8(b) && load_8(a + n_bytes - 8) == load_8(b + n_bytes - 8);
+    if (n_bytes >= 4 && n_bytes < 8)
+        return load_4(a) == load_4(b) && load_4(a + n_bytes - 4) == load_4(b + n_bytes - 4);
+    return memcmp(a, b, n_bytes) == 0;
+}
+
+/* The slot with this key, set or not. */
+static struct label_slot *find_slot(const struct thread_block *block, const char *key)
+{
+    size_t key_bytes = strlen(key);
     for (uint32_t i = 0; i < block->n_slots; i++) {
         struct label_slot *slot = block->slots[i];
-        if (slot->is_set && slot->key_bytes == key_bytes && memcmp(slot->key, key, key_bytes) == 0)
+        if (slot->key_bytes == key_bytes && are_same(slot->key, key, key_bytes))
             return slot;
     }
     return NULL;
 }
 
-static struct label_slot *free_slot(struct thread_block *block)
+static struct label_slot *new_slot(struct thread_block *block)
 {
-    for (uint32_t i = 0; i < block->n_slots; i++)
-        if (!block->slots[i]->is_set)
-            return block->slots[i];
     if (block->n_slots == LABELS_MAX || !thread_enter())
         return NULL;
     struct label_slot *slot = get(&pools->slots, sizeof *slot);
@@ -94,6 +118,45 @@ static struct label_slot *free_slot(struct thread_block *block)
     __atomic_signal_fence(__ATOMIC_RELEASE); /* a handler that counts the slot finds it filled in */
     block->n_slots++;
     return slot;
+}
+
+static struct label_slot *unset_slot(const struct thread_block *block)
+{
+    for (uint32_t i = 0; i < block->n_slots; i++)
+        if (!block->slots[i]->is_set)
+            return block->slots[i];
+    return NULL;
+}
+
+/* The contract's rules on keys: 0 if it may not be set. */
+static size_t good_key_bytes(const char *key)
+{
+    size_t n_bytes = strnlen(key, LABEL_KEY_BYTES + 1);
+    if (n_bytes > LABEL_KEY_BYTES || strncmp(key, "pprof::", 7) == 0)
+        return 0;
+    return n_bytes;
+}
+
+/* A slot for a key that has none, if it may have one. */
+static COLD struct label_slot *slot_for_new_key(struct thread_block *block, const char *key)
+{
+    size_t key_bytes = good_key_bytes(key);
+    if (!key_bytes)
+        return NULL;
+    struct label_slot *slot = unset_slot(block);
+    if (!slot)
+        slot = new_slot(block);
+    if (!slot)
+        return NULL;
+    memcpy(slot->key, key, key_bytes + 1);
+    slot->key_bytes = (uint8_t)key_bytes;
+    return slot;
+}
+
+static struct label_slot *slot_for(struct thread_block *block, const char *key)
+{
+    struct label_slot *slot = find_slot(block, key);
+    return likely(slot != NULL) ? slot : slot_for_new_key(block, key);
 }
 
 static struct thread_block *block_for_change(void)
@@ -130,43 +193,27 @@ static void clear_slot(struct label_slot *slot)
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
 
-static void fill_slot(struct label_slot *slot, const char *key, size_t key_bytes,
-                      enum label_kind kind, const char *value, size_t value_bytes, int64_t number)
+static void fill_slot(struct label_slot *slot, enum label_kind kind, const char *value,
+                      size_t value_bytes, int64_t number)
 {
     clear_slot(slot);
     slot->kind = (uint8_t)kind;
-    slot->key_bytes = (uint8_t)key_bytes;
     slot->value_bytes = (uint16_t)value_bytes;
     slot->number = number;
-    memcpy(slot->key, key, key_bytes);
     memcpy(slot->value, value, value_bytes);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     slot->is_set = true;
 }
 
-/* Length of a key that may be set, 0 if it may not. */
-static size_t good_key_bytes(const char *key)
-{
-    size_t n_bytes = key ? strnlen(key, LABEL_KEY_BYTES + 1) : 0;
-    if (n_bytes > LABEL_KEY_BYTES || (n_bytes >= 7 && memcmp(key, "pprof::", 7) == 0))
-        return 0;
-    return n_bytes;
-}
-
 static int set(const char *key, enum label_kind kind, const char *value, size_t value_bytes,
                int64_t number)
 {
-    size_t key_bytes = good_key_bytes(key);
-    if (!key_bytes)
-        return -1;
-    struct thread_block *block = block_for_change();
+    struct thread_block *block = key ? block_for_change() : NULL;
     if (!block)
         return -1;
-    struct label_slot *slot = find_slot(block, key, key_bytes);
-    if (!slot)
-        slot = free_slot(block);
+    struct label_slot *slot = slot_for(block, key);
     if (slot)
-        fill_slot(slot, key, key_bytes, kind, value, value_bytes, number);
+        fill_slot(slot, kind, value, value_bytes, number);
     end_change(block);
     return slot ? 0 : -1;
 }
@@ -175,8 +222,9 @@ int current_set_text(const char *key, const char *value, size_t value_bytes)
 {
     if (value_bytes == 0) /* an empty value is no label */
         return current_unset(key);
-    return set(key, LABEL_TEXT, value,
-               text_cut_at_character(value, value_bytes, LABEL_VALUE_BYTES), 0);
+    if (unlikely(value_bytes > LABEL_VALUE_BYTES))
+        value_bytes = text_cut_at_character(value, value_bytes, LABEL_VALUE_BYTES);
+    return set(key, LABEL_TEXT, value, value_bytes, 0);
 }
 
 int current_set_number(const char *key, long number, const char *unit)
@@ -190,45 +238,50 @@ int current_set_number(const char *key, long number, const char *unit)
 
 int current_unset(const char *key)
 {
-    size_t key_bytes = good_key_bytes(key);
-    if (!key_bytes)
+    if (!key)
         return -1;
     if (!thread_self.block)
-        return pools ? 0 : -1;
+        return pools && good_key_bytes(key) ? 0 : -1;
     struct thread_block *block = block_for_change();
     if (!block)
         return -1;
-    clear_slot(find_slot(block, key, key_bytes));
+    struct label_slot *slot = find_slot(block, key);
+    clear_slot(slot);
     end_change(block);
-    return 0;
+    return slot || good_key_bytes(key) ? 0 : -1;
+}
+
+/* What is used of a slot; most of it seldom is. */
+static void copy_slot(struct label_slot *to, const struct label_slot *from)
+{
+    memcpy(to, from, offsetof(struct label_slot, value));
+    memcpy(to->value, from->value, from->value_bytes);
 }
 
 int current_replace_text(const char *key, const char *value, struct label_before *before)
 {
-    size_t key_bytes = good_key_bytes(key);
-    struct thread_block *block = key_bytes ? block_for_change() : NULL;
+    size_t value_bytes = strlen(value);
+    struct thread_block *block = block_for_change();
     if (!block)
         return -1;
-    const struct label_slot *slot = find_slot(block, key, key_bytes);
-    before->was_set = slot != NULL;
-    if (slot)
-        before->slot = *slot;
-    before->slot.key_bytes = (uint8_t)key_bytes;
-    memcpy(before->slot.key, key, key_bytes);
+    struct label_slot *slot = slot_for(block, key);
+    if (slot) {
+        copy_slot(&before->slot, slot);
+        if (unlikely(value_bytes > LABEL_VALUE_BYTES))
+            value_bytes = text_cut_at_character(value, value_bytes, LABEL_VALUE_BYTES);
+        value_bytes ? fill_slot(slot, LABEL_TEXT, value, value_bytes, 0) : clear_slot(slot);
+    }
     end_change(block);
-    return current_set_text(key, value, strlen(value));
+    return slot ? 0 : -1;
 }
 
 void current_put_back(const struct label_before *before)
 {
-    char key[LABEL_KEY_BYTES + 1];
-    const struct label_slot *slot = &before->slot;
-    memcpy(key, slot->key, slot->key_bytes);
-    key[slot->key_bytes] = '\0';
-    if (before->was_set)
-        set(key, slot->kind, slot->value, slot->value_bytes, slot->number);
+    const struct label_slot *was = &before->slot;
+    if (was->is_set)
+        set(was->key, was->kind, was->value, was->value_bytes, was->number);
     else
-        current_unset(key);
+        current_unset(was->key);
 }
 
 static void free_capture(struct label_capture *capture)
@@ -246,7 +299,7 @@ static bool capture_slots(struct label_capture *capture, const struct thread_blo
         struct label_slot *copy = get(&pools->slots, sizeof *copy);
         if (!copy)
             return false;
-        *copy = *block->slots[i];
+        copy_slot(copy, block->slots[i]);
         capture->labels[capture->n_labels++] = copy;
     }
     return true;
@@ -291,10 +344,9 @@ int current_attach(const struct label_capture *capture)
     bool is_whole = true;
     for (uint32_t i = 0; capture && i < capture->n_labels; i++) {
         const struct label_slot *from = capture->labels[i];
-        struct label_slot *to = free_slot(block);
+        struct label_slot *to = slot_for(block, from->key);
         if (to)
-            fill_slot(to, from->key, from->key_bytes, from->kind, from->value, from->value_bytes,
-                      from->number);
+            fill_slot(to, from->kind, from->value, from->value_bytes, from->number);
         is_whole &= to != NULL;
     }
     end_change(block);

@@ -18,12 +18,13 @@
 enum label_kind { LABEL_TEXT, LABEL_NUMBER, LABEL_SYMBOL };
 
 struct label_slot {
-    uint8_t is_set; /* written last: a handler that samples sees a whole label or none */
+    uint8_t is_set; /* written last: a handler that samples sees a whole label or none. An unset
+                       slot keeps its key, for the next time; no two slots have the same */
     uint8_t kind;   /* LABEL_TEXT or LABEL_NUMBER */
     uint8_t key_bytes;
     uint16_t value_bytes; /* of the text, or of the number's unit */
     int64_t number;
-    char key[LABEL_KEY_BYTES];
+    char key[LABEL_KEY_BYTES + 1]; /* with its NUL */
     char value[LABEL_VALUE_BYTES];
 };
 
@@ -55,8 +56,7 @@ int current_unset(const char *key);
 
 /* For LABELPROF_SCOPE: one key's label as it was, to be put back. */
 struct label_before {
-    struct label_slot slot; /* its key is always filled in */
-    bool was_set;
+    struct label_slot slot;
 };
 int current_replace_text(const char *key, const char *value, struct label_before *ret_before);
 void current_put_back(const struct label_before *before);
