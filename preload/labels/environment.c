@@ -80,16 +80,11 @@ static bool make_value(struct span text, struct label_text *label)
 /* key = value ; property ; ... */
 static bool make_member(const char *at, size_t n_bytes, struct label_text *label)
 {
-    const char *equals = memchr(at, '=', n_bytes);
-    if (!equals)
-        return false;
-    const char *value = equals + 1;
-    size_t value_bytes = n_bytes - (size_t)(value - at);
-    const char *properties = memchr(value, ';', value_bytes);
-    if (properties)
-        value_bytes = (size_t)(properties - value);
-    return make_key(trimmed(at, (size_t)(equals - at)), label) &&
-           make_value(trimmed(value, value_bytes), label);
+    const char *properties = memchr(at, ';', n_bytes);
+    const char *limit = properties ? properties : at + n_bytes;
+    const char *equals = memchr(at, '=', (size_t)(limit - at));
+    return equals && make_key(trimmed(at, (size_t)(equals - at)), label) &&
+           make_value(trimmed(equals + 1, (size_t)(limit - equals - 1)), label);
 }
 
 static void add_list(const char *list, environment_add *add, void *context)

@@ -42,9 +42,11 @@ static bool is_page_readable(uintptr_t page, unsigned *n_probes_left)
 bool readable(uintptr_t address, size_t n_bytes, unsigned *n_probes_left)
 {
     const uintptr_t user_limit = (uintptr_t)1 << 47;
+    if (n_bytes == 0)
+        return true;
     if (address < PAGE_BYTES || address >= user_limit || n_bytes > user_limit - address)
         return false;
-    uintptr_t last = n_bytes ? (address + n_bytes - 1) / PAGE_BYTES : address / PAGE_BYTES;
+    uintptr_t last = (address + n_bytes - 1) / PAGE_BYTES;
     for (uintptr_t page = address / PAGE_BYTES; page <= last; page++)
         if (!is_page_readable(page, n_probes_left))
             return false;

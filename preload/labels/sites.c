@@ -9,12 +9,10 @@
 #include "base/options.h"
 #include "base/region.h"
 #include "labels/loaded.h"
-#include "labels/readable.h"
 
 enum {
     SITES_MAX = 16,
-    SITE_TRIES = 8,                 /* of a list that is replaced under us */
-    STATIC_TLS_MAX_BYTES = 1 << 24, /* beyond it a word is no offset from the thread pointer */
+    SITE_TRIES = 8, /* of a list that is replaced under us */
 };
 
 const struct source_provider source_providers[] = {
@@ -34,10 +32,8 @@ struct site_list {
 
 static struct sites {
     uint32_t n_flips;  /* atomic: lists[n_flips % 2] is read, the other is the next one's */
-    bool is_dtv_known; /* the loader's own answers agree with what is read here */
     struct site_list lists[2];
-    uint64_t generation_seen;  /* atomic, relaxed: of any dtv so far */
-    uint64_t generation_floor; /* atomic, relaxed: seen before the latest scan */
+    uint64_t generation_floor; /* atomic, relaxed: of dtvs, seen before the latest scan */
     uintptr_t loader_start, loader_limit;
 } *sites; /* in KEEP */
 
@@ -47,7 +43,7 @@ bool sites_open(void)
 {
     sites = region_fix(REGION_KEEP, sizeof *sites);
     publish_lock = region_fix(REGION_LEDGER, sizeof *publish_lock);
-    return sites && publish_lock;
+    return sites && publish_lock && slot_open();
 }
 
 /* ---- the list: written by the scanner, copied by readers ---- */
@@ -75,10 +71,10 @@ static void copy_site(struct site *to, const struct site *from)
 {
     to->provider = __atomic_load_n(&from->provider, __ATOMIC_ACQUIRE);
     to->is_unloadable = __atomic_load_n(&from->is_unloadable, __ATOMIC_ACQUIRE);
-    to->module = __atomic_load_n(&from->module, __ATOMIC_ACQUIRE);
-    to->offset = __atomic_load_n(&from->offset, __ATOMIC_ACQUIRE);
-    to->tp_word = __atomic_load_n(&from->tp_word, __ATOMIC_ACQUIRE);
-    to->min_generation = __atomic_load_n(&from->min_generation, __ATOMIC_ACQUIRE);
+    to->place.module = __atomic_load_n(&from->place.module, __ATOMIC_ACQUIRE);
+    to->place.offset = __atomic_load_n(&from->place.offset, __ATOMIC_ACQUIRE);
+    to->place.tp_word = __atomic_load_n(&from->place.tp_word, __ATOMIC_ACQUIRE);
+    to->place.min_generation = __atomic_load_n(&from->place.min_generation, __ATOMIC_ACQUIRE);
     to->bias = __atomic_load_n(&from->bias, __ATOMIC_ACQUIRE);
 }
 
@@ -86,10 +82,10 @@ static void put_site(struct site *to, const struct site *from)
 {
     __atomic_store_n(&to->provider, from->provider, __ATOMIC_RELEASE);
     __atomic_store_n(&to->is_unloadable, from->is_unloadable, __ATOMIC_RELEASE);
-    __atomic_store_n(&to->module, from->module, __ATOMIC_RELEASE);
-    __atomic_store_n(&to->offset, from->offset, __ATOMIC_RELEASE);
-    __atomic_store_n(&to->tp_word, from->tp_word, __ATOMIC_RELEASE);
-    __atomic_store_n(&to->min_generation, from->min_generation, __ATOMIC_RELEASE);
+    __atomic_store_n(&to->place.module, from->place.module, __ATOMIC_RELEASE);
+    __atomic_store_n(&to->place.offset, from->place.offset, __ATOMIC_RELEASE);
+    __atomic_store_n(&to->place.tp_word, from->place.tp_word, __ATOMIC_RELEASE);
+    __atomic_store_n(&to->place.min_generation, from->place.min_generation, __ATOMIC_RELEASE);
     __atomic_store_n(&to->bias, from->bias, __ATOMIC_RELEASE);
 }
 
@@ -107,64 +103,11 @@ bool sites_get(uint64_t index, struct site *site)
     return false;
 }
 
-/* ---- the calling thread's slot ---- */
-
-/* glibc's, as debuggers and profilers outside the process read it; sites_scan compares. */
-struct dtv_entry {
-    uintptr_t value; /* [-1]: number of entries; [0]: generation; [module]: its block, or -1 */
-    uintptr_t to_free;
-};
-
-static const struct dtv_entry *own_dtv(void)
-{
-    return ((struct dtv_entry *const *)__builtin_thread_pointer())[1];
-}
-
-static void note_generation(uint64_t generation)
-{
-    if (unlikely(generation > __atomic_load_n(&sites->generation_seen, __ATOMIC_RELAXED)))
-        __atomic_store_n(&sites->generation_seen, generation, __ATOMIC_RELAXED);
-}
-
-/* The module's block, if this thread has touched it; else its variables are as they were born. */
-static uintptr_t dtv_block(uint64_t module, uint64_t min_generation)
-{
-    const struct dtv_entry *dtv = own_dtv();
-    note_generation(dtv[0].value);
-    if (module > dtv[-1].value || dtv[0].value < min_generation ||
-        dtv[module].value == UINTPTR_MAX)
-        return 0;
-    return dtv[module].value;
-}
-
-/* An object loaded late may have got static room, which threads older than it reach without their
- * dtv ever knowing. */
-static uintptr_t static_slot(uint64_t tp_word, unsigned *n_probes_left)
-{
-    if (!tp_word || !readable(tp_word, sizeof(intptr_t), n_probes_left))
-        return 0;
-    intptr_t offset = __atomic_load_n((const intptr_t *)tp_word, __ATOMIC_RELAXED);
-    if (offset >= 0 || offset < -STATIC_TLS_MAX_BYTES)
-        return 0;
-    return (uintptr_t)__builtin_thread_pointer() + (uintptr_t)offset;
-}
-
-uintptr_t sites_slot(const struct site *site, unsigned *n_probes_left)
-{
-    uintptr_t slot = static_slot(site->tp_word, n_probes_left);
-    if (slot || !sites->is_dtv_known)
-        return slot;
-    uintptr_t block = dtv_block(site->module, site->min_generation);
-    return block ? block + site->offset : 0;
-}
-
 /* ---- scanning ---- */
 
 struct scan {
     struct site_list list;
     bool is_first, is_changed;
-    bool is_dtv_known;
-    unsigned n_dtv_matches;
 };
 
 static bool has_version(const struct loaded *object, const struct source_provider *provider)
@@ -199,22 +142,11 @@ static void add_site(struct scan *scan, const struct loaded *object, size_t prov
     scan->list.sites[scan->list.n_sites++] = (struct site){
         .provider = provider,
         .is_unloadable = !scan->is_first,
-        .module = object->info->dlpi_tls_modid,
-        .offset = symbol->st_value,
-        .tp_word = loaded_tls_word(object, symbol),
+        .place = {.module = object->info->dlpi_tls_modid,
+                  .offset = symbol->st_value,
+                  .tp_word = loaded_tls_word(object, symbol)},
         .bias = object->info->dlpi_addr,
     };
-}
-
-/* The loader's own answer, which it gives only for a block that this thread has. */
-static void compare_dtv(struct scan *scan, const struct dl_phdr_info *info)
-{
-    if (!info->dlpi_tls_modid || !info->dlpi_tls_data)
-        return;
-    bool is_same = info->dlpi_tls_modid <= own_dtv()[-1].value &&
-                   own_dtv()[info->dlpi_tls_modid].value == (uintptr_t)info->dlpi_tls_data;
-    scan->is_dtv_known &= is_same;
-    scan->n_dtv_matches += is_same;
 }
 
 static void note_loader(const struct dl_phdr_info *info)
@@ -248,7 +180,7 @@ static int look_at_object(struct dl_phdr_info *info, size_t n_bytes, void *conte
         scan->list.n_subs = info->dlpi_subs;
     }
     if (scan->is_first) {
-        compare_dtv(scan, info);
+        slot_compare(info);
         note_loader(info);
     }
     if (info->dlpi_tls_modid && loaded_open(&object, info))
@@ -260,13 +192,13 @@ static int look_at_object(struct dl_phdr_info *info, size_t n_bytes, void *conte
 /* What was known of the same definition stays known. */
 static void take_over(struct site *site, const struct site_list *before, uint64_t floor)
 {
-    site->min_generation = site->is_unloadable ? floor + 1 : 0;
+    site->place.min_generation = site->is_unloadable ? floor + 1 : 0;
     for (uint64_t i = 0; i < before->n_sites; i++) {
         const struct site *old = &before->sites[i];
-        if (old->provider == site->provider && old->module == site->module &&
-            old->offset == site->offset && old->bias == site->bias) {
+        if (old->provider == site->provider && old->place.module == site->place.module &&
+            old->place.offset == site->place.offset && old->bias == site->bias) {
             site->is_unloadable = old->is_unloadable;
-            site->min_generation = old->min_generation;
+            site->place.min_generation = old->place.min_generation;
         }
     }
 }
@@ -294,13 +226,9 @@ static void publish(struct scan *scan)
 
 void sites_scan(void)
 {
-    struct scan scan = {.is_dtv_known = true};
-    scan.is_first = n_changes(active_list()) == 0;
-    note_generation(own_dtv()[0].value);
-    uint64_t seen = __atomic_load_n(&sites->generation_seen, __ATOMIC_RELAXED);
+    struct scan scan = {.is_first = n_changes(active_list()) == 0};
+    uint64_t seen = slot_generation_seen();
     dl_iterate_phdr(look_at_object, &scan);
-    if (scan.is_first)
-        sites->is_dtv_known = scan.is_dtv_known && scan.n_dtv_matches > 0;
     if (scan.is_changed)
         publish(&scan);
     /* Whatever is loaded from now on belongs to a later generation than those seen before. */

@@ -2,7 +2,7 @@
  * Where the program's libraries define the thread-local variables that label readers know: one site
  * for each definition in each loaded object, in load order.
  *
- * Place: sources → sites → loaded.
+ * Place: sources → sites → (loaded, slot).
  * Threads: sites_scan by any, several at once too: the newest result stays. sites_get is lock-free.
  * Signals: sites_get anywhere. Allocation: none. Failure: what is not found is not there.
  */
@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "labels/slot.h"
 #include "labels/source.h"
 
 /* The table of label providers: who they are, how they are found, how they are read. */
@@ -32,11 +33,8 @@ extern const size_t n_source_providers;
 struct site {
     uint64_t provider;
     uint64_t is_unloadable;
-    uint64_t module;         /* of thread-local storage: index in each thread's dtv */
-    uint64_t offset;         /* in the module's block */
-    uint64_t tp_word;        /* loaded_tls_word; 0: none */
-    uint64_t min_generation; /* a dtv older than this knows another object as `module` */
-    uint64_t bias;           /* where the object lies */
+    uint64_t bias; /* where the object lies */
+    struct slot_place place;
 };
 
 bool sites_open(void); /* while the regions are being laid out */
@@ -47,10 +45,6 @@ void sites_scan(void);
 
 bool sites_are_any(void);
 bool sites_get(uint64_t index, struct site *ret); /* false: no more */
-
-/* The calling thread's variable at a site; 0: it has none yet. Whether the address can be read is
- * the reader's to ask. */
-uintptr_t sites_slot(const struct site *site, unsigned *n_probes_left);
 
 /* An address lies in the dynamic loader's code or data. */
 bool sites_is_in_loader(uintptr_t address);

@@ -55,7 +55,7 @@ static bool read_site(const struct site *site, struct source_reading *reading)
 {
     if (site->is_unloadable && __atomic_load_n(&unloads->n_closing, __ATOMIC_SEQ_CST))
         return false;
-    uintptr_t slot = sites_slot(site, &reading->n_probes_left);
+    uintptr_t slot = slot_find(&site->place, &reading->n_probes_left);
     return slot && source_providers[site->provider].read(slot, reading);
 }
 

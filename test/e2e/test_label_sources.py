@@ -77,6 +77,24 @@ class OpenTelemetry(Writers):
                     "leak_again": {"tenant=again": 1}})
 
 
+    def test_unloaded_under_threads_that_read(self):
+        for library in OTEL:
+            with self.subTest(library):
+                for path in self.dir.glob("*.pb.gz"):
+                    path.unlink()
+                _, profile = self.run_profiled(["label_reload", 150, program(library)], **EXACT)
+                labels = {sample.labels.get("tenant")
+                          for sample in profile.with_function("allocate")}
+                self.assertLessEqual(labels, {None, "acme"})
+                self.assertIn("acme", labels)
+
+    def test_a_child_of_fork_without_the_process_context(self):
+        ended = self.run_ok(["label_sources", "otel_fork", program(OTEL[0])], **EXACT)
+        self.assertEqual(len(ended.paths), 2)
+        for path in ended.paths:
+            self.assert_at(self.checked(path), {"leak_again": {"tenant=acme": 1}})
+
+
 class CustomLabels(Writers):
     def test_states_of_a_set(self):
         for library in "writer_custom.so", "writer_custom_v0.so":

@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/wait.h>
 #include "labelprof.h"
 #include "writers.h"
 
@@ -297,6 +298,29 @@ static void otel_unload(const char *path)
     leak_again();
 }
 
+/* The child has not the page with the names, and the parent takes its own away: both look for an
+ * unknown name all the same. */
+static void otel_in_child(set_function *set)
+{
+    struct otel_record *record = otel_new();
+    struct otel_header *header = otel_publish(keys, 2);
+    CHECK(madvise(header, 4096, MADV_DONTFORK) == 0);
+    otel_add_text(record, 0, "acme");
+    set(record);
+    leak_set();
+    otel_add_text(record, 9, "unknown");
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child > 0) {
+        CHECK(munmap(header, 4096) == 0);
+        leak_again();
+        int status;
+        CHECK(waitpid(child, &status, 0) == child && status == 0);
+        return;
+    }
+    leak_again();
+}
+
 int main(int argc, char **argv)
 {
     const char *what = argv[1];
@@ -311,6 +335,7 @@ int main(int argc, char **argv)
         : strcmp(what, "otel_full") == 0      ? otel_full(set)
         : strcmp(what, "otel_garbage") == 0   ? otel_garbage(set)
         : strcmp(what, "otel_handler") == 0   ? otel_in_handler(set)
+        : strcmp(what, "otel_fork") == 0      ? otel_in_child(set)
         : strcmp(what, "custom_states") == 0  ? custom_states(set)
         : strcmp(what, "custom_many") == 0    ? custom_many(set)
         : strcmp(what, "custom_garbage") == 0 ? custom_garbage(set)

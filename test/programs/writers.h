@@ -104,7 +104,7 @@ static UNUSED struct otel_header *otel_mapping(void)
 }
 
 /* Publishes, or publishes anew, as the protocol has it: time 0, change, time. */
-static UNUSED void otel_publish(const char *const *keys, size_t n_keys)
+static UNUSED struct otel_header *otel_publish(const char *const *keys, size_t n_keys)
 {
     static struct otel_header *header;
     static uint8_t payloads[2][16384];
@@ -118,6 +118,7 @@ static UNUSED void otel_publish(const char *const *keys, size_t n_keys)
     header->payload_bytes = (uint32_t)otel_payload(payload, keys, n_keys);
     header->payload = payload;
     __atomic_store_n(&header->published_at_ns, n_published, __ATOMIC_SEQ_CST);
+    return header;
 }
 
 /* ---- custom-labels ---- */
