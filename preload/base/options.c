@@ -239,7 +239,7 @@ bool option_next_label(const char **cursor, struct label_text *label, bool *is_b
     ++*cursor;
     if (!decode_part(cursor, ",", label->value, sizeof label->value, &value_bytes))
         return false;
-    if (key_bytes < 1 || key_bytes > LABEL_KEY_BYTES)
+    if (key_bytes < 1 || key_bytes > LABEL_KEY_BYTES || memchr(label->key, '\0', key_bytes))
         return false;
     label->key[key_bytes] = '\0';
     if (strncmp(label->key, "pprof::", 7) == 0)

@@ -79,6 +79,12 @@ size_t region_size_bytes(enum region region)
     return regions[region].size_bytes;
 }
 
+unsigned region_lg_buckets(size_t share)
+{
+    size_t n_buckets = regions[REGION_LEDGER].size_bytes / share / sizeof(region_ref);
+    return n_buckets > 1 ? 63 - (unsigned)__builtin_clzll(n_buckets) : 0;
+}
+
 void *region_at(region_ref ref)
 {
     return ref ? regions[REGION_LEDGER].start + (size_t)ref * GRAIN_BYTES : NULL;

@@ -35,6 +35,9 @@ void *region_take(enum region region, size_t bytes);
 size_t region_used_bytes(enum region region);
 size_t region_size_bytes(enum region region);
 
+/* For a hash table that takes about 1/share of the LEDGER: the power of two of its buckets. */
+unsigned region_lg_buckets(size_t share);
+
 /* LEDGER objects are named by 32-bit references (offset / 16; 0 is "none"): half the size of a
  * pointer, and still right when the region is mapped again for `labelprof recover`. */
 typedef uint32_t region_ref;

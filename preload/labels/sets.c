@@ -9,7 +9,7 @@
 #include "base/text.h"
 
 /* Blocks of 64, 128, ... bytes: a forgotten set's memory serves the next one of its size. */
-enum { BLOCK_CLASSES = 10, SMALLEST_BLOCK_BYTES = 64, LG_BUCKETS = 13 };
+enum { BLOCK_CLASSES = 10, SMALLEST_BLOCK_BYTES = 64 };
 
 _Static_assert(SMALLEST_BLOCK_BYTES << (BLOCK_CLASSES - 1) >=
                    (int)sizeof(struct label_set) + LABEL_SET_BYTES_MAX,
@@ -22,13 +22,27 @@ static struct sets {
     uint32_t n_others;    /* places of the reserve */
     uint32_t n_homeless;  /* live without a place; atomic: sets_are_crowded looks from outside */
     bool did_overflow;
-    region_ref buckets[1 << LG_BUCKETS];
 } *sets; /* in LEDGER, under the book lock */
+
+enum { BUCKETS_SHARE = 2048 }; /* of the ledger: one part in so many */
+static region_ref *buckets;    /* 1 << lg_buckets of them, in LEDGER */
+static unsigned lg_buckets;
+
+/* Enough for every set that may be remembered, too. */
+static void choose_buckets(void)
+{
+    lg_buckets = region_lg_buckets(BUCKETS_SHARE);
+    while (lg_buckets < region_lg_buckets(16) &&
+           UINT64_C(1) << lg_buckets < options.max_label_sets)
+        lg_buckets++;
+}
 
 bool sets_open(void)
 {
+    choose_buckets();
     sets = region_fix(REGION_LEDGER, sizeof *sets);
-    return sets != NULL;
+    buckets = region_fix(REGION_LEDGER, sizeof *buckets << lg_buckets);
+    return sets && buckets;
 }
 
 static void count_homeless(int change)
@@ -46,7 +60,7 @@ static unsigned block_class(size_t bytes)
 
 static region_ref *bucket_of(uint32_t hash)
 {
-    return &sets->buckets[hash & ((1u << LG_BUCKETS) - 1)];
+    return &buckets[hash & ((1u << lg_buckets) - 1)];
 }
 
 static struct label_set *find(const unsigned char *bytes, size_t n_bytes, uint32_t hash)
@@ -212,6 +226,14 @@ struct label_set *sets_get(const unsigned char *bytes, size_t n_bytes)
         }
     }
     set->n_references++;
+    return set;
+}
+
+struct label_set *sets_get_last_resort(void)
+{
+    struct label_set *set = last_resort();
+    if (set)
+        set->n_references++;
     return set;
 }
 

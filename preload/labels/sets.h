@@ -37,6 +37,8 @@ bool sets_open(void);
 /* The set of these bytes, with one reference for the caller. */
 struct label_set *sets_get(const unsigned char *bytes, size_t n_bytes);
 void sets_put(struct label_set *set);
+/* {label_set: "(other)"}, with one reference for the caller. */
+struct label_set *sets_get_last_resort(void);
 
 static inline struct label_set *sets_total(struct label_set *set)
 {

@@ -49,18 +49,58 @@ static void ease_pressure(void)
         __atomic_store_n(&book->lg_factor, (uint8_t)(book->lg_factor + 1), __ATOMIC_RELAXED);
 }
 
-static struct record *find_record(const struct book_sample *sample)
+/* How near the end of the ledger: past 7/8 no new kind of record is begun, past 15/16 none but one. */
+enum tightness { ROOMY, TIGHT, FULL };
+
+static enum tightness tightness(void)
 {
-    struct stack *stack = stacks_get(sample->frames, sample->n_frames);
-    if (!stack)
-        return NULL;
-    struct label_set *set = sets_get(sample->labels, sample->n_label_bytes);
+    size_t size = region_size_bytes(REGION_LEDGER), used = region_used_bytes(REGION_LEDGER);
+    return used <= size / 8 * 7 ? ROOMY : used <= size / 16 * 15 ? TIGHT : FULL;
+}
+
+/* Takes over the caller's reference to the set: the record has its own. */
+static struct record *record_of(struct stack *stack, struct label_set *set, uint64_t size_label)
+{
+    struct record *record = stack && set ? records_get(stack, set, size_label) : NULL;
+    if (set)
+        sets_put(set);
+    return record;
+}
+
+static struct record *known_record(const struct book_sample *sample)
+{
+    struct stack *stack = stacks_find(sample->frames, sample->n_frames);
+    struct label_set *set = stack ? sets_get(sample->labels, sample->n_label_bytes) : NULL;
     if (!set)
         return NULL;
     struct record *record =
-        records_get(stack, set, stacks_size_label(stack, sample->size_bytes));
-    sets_put(set); /* the record has its own reference */
+        records_get_known(stack, set, stacks_size_label(stack, sample->size_bytes));
+    sets_put(set);
     return record;
+}
+
+/* What has a record goes on; the rest shares "[other stacks]", so that what is left of the ledger
+ * goes to samples. */
+static COLD struct record *find_record_when_tight(const struct book_sample *sample, bool is_full)
+{
+    struct record *record = known_record(sample);
+    if (record)
+        return record;
+    struct label_set *set =
+        is_full ? sets_get_last_resort() : sets_get(sample->labels, sample->n_label_bytes);
+    return record_of(stacks_other(), set, stacks_size_class(sample->size_bytes));
+}
+
+static struct record *find_record(const struct book_sample *sample)
+{
+    enum tightness now = tightness();
+    if (unlikely(now != ROOMY))
+        return find_record_when_tight(sample, now == FULL);
+    struct stack *stack = stacks_get(sample->frames, sample->n_frames);
+    if (!stack)
+        return NULL;
+    return record_of(stack, sets_get(sample->labels, sample->n_label_bytes),
+                     stacks_size_label(stack, sample->size_bytes));
 }
 
 static struct special *enter_locked(const struct book_sample *sample)

@@ -5,7 +5,7 @@
 #include "labels/sets.h"
 #include "record/stacks.h"
 
-enum { LG_BUCKETS = 16, RECORDS_A_CHUNK = 256 };
+enum { RECORDS_A_CHUNK = 256 };
 
 /* Records live in chunks so that the publisher can walk them without chasing chains that change. */
 struct chunk {
@@ -20,13 +20,18 @@ static struct records {
     uint32_t n_records;
     struct pool free; /* single records given back */
     region_ref dirty[STAGES];
-    region_ref buckets[1 << LG_BUCKETS];
 } *records; /* in LEDGER, under the book lock */
+
+enum { BUCKETS_SHARE = 256 }; /* of the ledger: one part in so many */
+static region_ref *buckets; /* 1 << lg_buckets of them, in LEDGER */
+static unsigned lg_buckets;
 
 bool records_open(void)
 {
+    lg_buckets = region_lg_buckets(BUCKETS_SHARE);
     records = region_fix(REGION_LEDGER, sizeof *records);
-    return records != NULL;
+    buckets = region_fix(REGION_LEDGER, sizeof *buckets << lg_buckets);
+    return records && buckets;
 }
 
 static uint32_t hash_of(region_ref stack, region_ref set, uint64_t size_label)
@@ -38,7 +43,7 @@ static uint32_t hash_of(region_ref stack, region_ref set, uint64_t size_label)
 
 static region_ref *bucket_of(uint32_t hash)
 {
-    return &records->buckets[hash & ((1u << LG_BUCKETS) - 1)];
+    return &buckets[hash & ((1u << lg_buckets) - 1)];
 }
 
 static struct chunk *new_chunk(void)
@@ -104,24 +109,36 @@ static struct record *insert(struct stack *stack, struct label_set *set, uint64_
 }
 
 static struct record *find_or_insert(struct stack *stack, struct label_set *set,
-                                     uint64_t size_label)
+                                     uint64_t size_label, bool may_insert)
 {
     region_ref stack_ref = region_ref_of(stack), set_ref = region_ref_of(set);
     uint32_t hash = hash_of(stack_ref, set_ref, size_label);
     struct record *record = find(stack_ref, set_ref, size_label, hash);
-    return record ? record : insert(stack, set, size_label, hash);
+    return record || !may_insert ? record : insert(stack, set, size_label, hash);
 }
 
-struct record *records_get(struct stack *stack, struct label_set *set, uint64_t size_label)
+static struct record *get(struct stack *stack, struct label_set *set, uint64_t size_label,
+                          bool may_insert)
 {
     struct label_set *total_set = sets_total(set);
-    struct record *total = find_or_insert(stack, total_set, size_label);
-    struct record *record = total_set == set ? total : find_or_insert(stack, set, size_label);
+    struct record *total = find_or_insert(stack, total_set, size_label, may_insert);
+    struct record *record =
+        total_set == set ? total : find_or_insert(stack, set, size_label, may_insert);
     if (!total || !record)
         return NULL;
     record->total = record == total ? 0 : region_ref_of(total);
     record->n_live++;
     return record;
+}
+
+struct record *records_get(struct stack *stack, struct label_set *set, uint64_t size_label)
+{
+    return get(stack, set, size_label, true);
+}
+
+struct record *records_get_known(struct stack *stack, struct label_set *set, uint64_t size_label)
+{
+    return get(stack, set, size_label, false);
 }
 
 static bool is_done(const struct record *record)

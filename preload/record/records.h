@@ -49,6 +49,8 @@ bool records_open(void);
 
 /* The record for one new live sample; n_live is counted up. */
 struct record *records_get(struct stack *stack, struct label_set *set, uint64_t size_label);
+/* The same, only if it is there already; else NULL. */
+struct record *records_get_known(struct stack *stack, struct label_set *set, uint64_t size_label);
 /* Undoes records_get for a sample that never came to be. */
 void records_unget(struct record *record);
 

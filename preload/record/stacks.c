@@ -6,23 +6,26 @@
 #include "base/text.h"
 #include "labels/stack_rules.h"
 
-enum { LG_BUCKETS = 15 };
-
 static struct stacks {
     uint64_t used_bytes;
     uint32_t n_stacks;
-    region_ref buckets[1 << LG_BUCKETS];
 } *stacks; /* in LEDGER, under the book lock */
+
+enum { BUCKETS_SHARE = 512 }; /* of the ledger: one part in so many */
+static region_ref *buckets; /* 1 << lg_buckets of them, in LEDGER */
+static unsigned lg_buckets;
 
 bool stacks_open(void)
 {
+    lg_buckets = region_lg_buckets(BUCKETS_SHARE);
     stacks = region_fix(REGION_LEDGER, sizeof *stacks);
-    return stacks != NULL;
+    buckets = region_fix(REGION_LEDGER, sizeof *buckets << lg_buckets);
+    return stacks && buckets;
 }
 
 static region_ref *bucket_of(uint32_t hash)
 {
-    return &stacks->buckets[hash & ((1u << LG_BUCKETS) - 1)];
+    return &buckets[hash & ((1u << lg_buckets) - 1)];
 }
 
 static struct stack *find(const uint64_t *frames, unsigned n_frames, uint32_t hash)
@@ -58,16 +61,26 @@ static struct stack *get(const uint64_t *frames, unsigned n_frames, uint64_t lim
 {
     uint32_t hash = (uint32_t)hash_bytes(frames, n_frames * sizeof *frames);
     struct stack *stack = find(frames, n_frames, hash);
-    if (stack || stacks->used_bytes > limit_bytes)
+    if (stack || stacks->used_bytes >= limit_bytes)
         return stack;
     return insert(frames, n_frames, hash);
 }
 
-struct stack *stacks_get(const uint64_t *frames, unsigned n_frames)
+struct stack *stacks_find(const uint64_t *frames, unsigned n_frames)
+{
+    return get(frames, n_frames, 0);
+}
+
+struct stack *stacks_other(void)
 {
     static const uint64_t other_stacks[] = {FRAME_OTHER_STACKS};
+    return get(other_stacks, 1, UINT64_MAX);
+}
+
+struct stack *stacks_get(const uint64_t *frames, unsigned n_frames)
+{
     struct stack *stack = get(frames, n_frames, region_size_bytes(REGION_LEDGER) / 2);
-    return stack ? stack : get(other_stacks, 1, UINT64_MAX);
+    return stack ? stack : stacks_other();
 }
 
 uint64_t stacks_size_class(uint64_t size)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Distinct stacks, interned once and kept: the first level of the records.
  *
- * Stacks may use half the ledger. Beyond it (code that makes up new stacks for ever) a new stack
- * is FRAME_OTHER_STACKS alone, so totals stay right.
+ * Stacks may use half the ledger. Beyond it (code that makes up new stacks for ever), and when the
+ * ledger is nearly full (book.c), a new stack is FRAME_OTHER_STACKS alone, so totals stay right.
  * Threads: all calls under the book lock; a published stack never changes, so readers need none.
  */
 #ifndef LABELPROF_RECORD_STACKS_H
@@ -39,6 +39,10 @@ static inline const uint16_t *stacks_rules(const struct stack *stack)
 bool stacks_open(void);
 /* NULL only when not even the "[other stacks]" stack could be made. */
 struct stack *stacks_get(const uint64_t *frames, unsigned n_frames);
+/* Only if it was seen before; else NULL. */
+struct stack *stacks_find(const uint64_t *frames, unsigned n_frames);
+/* The "[other stacks]" stack. */
+struct stack *stacks_other(void);
 
 /* The size under which objects of `size` bytes with this stack are recorded: the size itself for
  * the first EXACT_SIZES sizes, else the middle of its class (8 classes an octave: within 6.3 %). */
