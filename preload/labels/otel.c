@@ -7,7 +7,7 @@
  */
 #include <string.h>
 
-#include "base/text.h"
+#include "base/options.h"
 #include "labels/process_context.h"
 #include "labels/readable.h"
 #include "labels/source.h"
@@ -44,12 +44,19 @@ static void add_id(struct source_reading *reading, const char *key, char *text,
     reading->add(reading, key, strlen(key), text, 2 * n_bytes);
 }
 
+/* datadog.local_root_span_id and its like: a series of its own for each value, as trace_id is. */
+static bool is_id(const char *key, size_t key_bytes)
+{
+    return (key_bytes > 7 && memcmp(key + key_bytes - 7, "span_id", 7) == 0) ||
+           (key_bytes > 8 && memcmp(key + key_bytes - 8, "trace_id", 8) == 0);
+}
+
 static void add_attribute(struct source_reading *reading, uint8_t key_index, const char *value,
                           size_t value_bytes)
 {
     size_t key_bytes;
     const char *key = process_context_key(key_index, &key_bytes);
-    if (key && key_bytes)
+    if (key && key_bytes && (options.label_keys[0] || !is_id(key, key_bytes)))
         reading->add(reading, key, key_bytes, value, value_bytes);
 }
 

@@ -7,6 +7,7 @@
 #include "base/options.h"
 #include "base/pool.h"
 #include "base/text.h"
+#include "labels/heavy.h"
 
 /* Blocks of 64, 128, ... bytes: a forgotten set's memory serves the next one of its size. */
 enum { BLOCK_CLASSES = 10, SMALLEST_BLOCK_BYTES = 64 };
@@ -19,6 +20,7 @@ static struct sets {
     struct pool blocks[BLOCK_CLASSES];
     uint32_t n_sets;      /* in the table */
     uint32_t n_places;    /* given to sets as they came */
+    uint32_t n_earned;    /* given to sets that proved to allocate most */
     uint32_t n_others;    /* places of the reserve */
     uint32_t n_homeless;  /* live without a place; atomic: sets_are_crowded looks from outside */
     bool did_overflow;
@@ -42,7 +44,13 @@ bool sets_open(void)
     choose_buckets();
     sets = region_fix(REGION_LEDGER, sizeof *sets);
     buckets = region_fix(REGION_LEDGER, sizeof *buckets << lg_buckets);
-    return sets && buckets;
+    return sets && buckets && heavy_open();
+}
+
+/* The last quarter of the places is to be earned. */
+static uint32_t places_to_earn(void)
+{
+    return (uint32_t)options.max_label_sets / 4;
 }
 
 static void count_homeless(int change)
@@ -188,7 +196,7 @@ static struct label_set *other_of(const struct label_set *set, unsigned char *sc
 /* Decides, once, where a new set's totals are booked. False: no memory. */
 static bool settle(struct label_set *set, unsigned char *scratch)
 {
-    if (set->n_bytes == 0 || sets->n_places < options.max_label_sets) {
+    if (set->n_bytes == 0 || sets->n_places < options.max_label_sets - places_to_earn()) {
         sets->n_places += set->n_bytes != 0;
         set->n_references = 1;
         return true;
@@ -227,6 +235,17 @@ struct label_set *sets_get(const unsigned char *bytes, size_t n_bytes)
     }
     set->n_references++;
     return set;
+}
+
+void sets_weigh(struct label_set *set, uint64_t bytes)
+{
+    if (!set->other || sets->n_earned == places_to_earn() ||
+        !heavy_add(set->hash, bytes, places_to_earn()))
+        return;
+    set->other = 0; /* what it allocated before stays where it was booked */
+    set->n_references++;
+    count_homeless(-1);
+    sets->n_earned++;
 }
 
 struct label_set *sets_get_last_resort(void)

@@ -2,7 +2,8 @@
  * Label sets: interned, counted by the records that use them, forgotten with the last one.
  *
  * Place: between labels/gather (bytes in) and record/records (who counts).
- * A set has a *place* when it may keep allocation totals for good: the first max_label_sets seen.
+ * A set has a *place* when it may keep allocation totals for good: the first ones seen, and, for the
+ * last quarter of max_label_sets, those proven to allocate most (heavy.h), from then on.
  * Any other set books its totals under its `other`: the same labels with "(other)" for the value of
  * each variable one (API, custom-labels, OpenTelemetry). As many sets again may be live without a
  * place; beyond that live objects are `other` too. Others have a reserve of places of their own,
@@ -37,6 +38,8 @@ bool sets_open(void);
 /* The set of these bytes, with one reference for the caller. */
 struct label_set *sets_get(const unsigned char *bytes, size_t n_bytes);
 void sets_put(struct label_set *set);
+/* A sample of this set that stands for `bytes` is about to be booked: it may earn a place. */
+void sets_weigh(struct label_set *set, uint64_t bytes);
 /* {label_set: "(other)"}, with one reference for the caller. */
 struct label_set *sets_get_last_resort(void);
 

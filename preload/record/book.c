@@ -7,6 +7,7 @@
 #include "labels/sets.h"
 #include "record/records.h"
 #include "record/stacks.h"
+#include "sample/poisson.h"
 
 static struct book {
     struct lock lock;
@@ -58,49 +59,54 @@ static enum tightness tightness(void)
     return used <= size / 8 * 7 ? ROOMY : used <= size / 16 * 15 ? TIGHT : FULL;
 }
 
-/* Takes over the caller's reference to the set: the record has its own. */
-static struct record *record_of(struct stack *stack, struct label_set *set, uint64_t size_label)
+/* The sample's set, with a reference; it may have earned a place by this very sample. */
+static struct label_set *set_of(const struct book_sample *sample)
 {
-    struct record *record = stack && set ? records_get(stack, set, size_label) : NULL;
-    if (set)
-        sets_put(set);
-    return record;
+    struct label_set *set = sets_get(sample->labels, sample->n_label_bytes);
+    if (set && set->other) {
+        double weight =
+            poisson_weight(sample->size_bytes, options.sample_bytes << sample->lg_factor);
+        sets_weigh(set, (uint64_t)(weight * (double)sample->size_bytes));
+    }
+    return set;
 }
 
-static struct record *known_record(const struct book_sample *sample)
+static struct record *find_record(struct label_set *set, const struct book_sample *sample)
 {
-    struct stack *stack = stacks_find(sample->frames, sample->n_frames);
-    struct label_set *set = stack ? sets_get(sample->labels, sample->n_label_bytes) : NULL;
-    if (!set)
-        return NULL;
-    struct record *record =
-        records_get_known(stack, set, stacks_size_label(stack, sample->size_bytes));
-    sets_put(set);
-    return record;
+    struct stack *stack = stacks_get(sample->frames, sample->n_frames);
+    return stack ? records_get(stack, set, stacks_size_label(stack, sample->size_bytes)) : NULL;
 }
 
 /* What has a record goes on; the rest shares "[other stacks]", so that what is left of the ledger
  * goes to samples. */
-static COLD struct record *find_record_when_tight(const struct book_sample *sample, bool is_full)
+static COLD struct record *find_record_when_tight(struct label_set *set,
+                                                  const struct book_sample *sample, bool is_full)
 {
-    struct record *record = known_record(sample);
-    if (record)
+    struct stack *stack = stacks_find(sample->frames, sample->n_frames);
+    struct record *record =
+        stack ? records_get_known(stack, set, stacks_size_label(stack, sample->size_bytes)) : NULL;
+    struct stack *other = record ? NULL : stacks_other();
+    if (record || !other)
         return record;
-    struct label_set *set =
-        is_full ? sets_get_last_resort() : sets_get(sample->labels, sample->n_label_bytes);
-    return record_of(stacks_other(), set, stacks_size_class(sample->size_bytes));
+    uint64_t size_label = stacks_size_class(sample->size_bytes);
+    struct label_set *last = is_full ? sets_get_last_resort() : NULL;
+    record = records_get(other, last ? last : set, size_label);
+    if (last)
+        sets_put(last);
+    return record;
 }
 
-static struct record *find_record(const struct book_sample *sample)
+static struct record *find_record_of(const struct book_sample *sample)
 {
     enum tightness now = tightness();
-    if (unlikely(now != ROOMY))
-        return find_record_when_tight(sample, now == FULL);
-    struct stack *stack = stacks_get(sample->frames, sample->n_frames);
-    if (!stack)
+    struct label_set *set = set_of(sample);
+    if (!set)
         return NULL;
-    return record_of(stack, sets_get(sample->labels, sample->n_label_bytes),
-                     stacks_size_label(stack, sample->size_bytes));
+    struct record *record = likely(now == ROOMY)
+                                ? find_record(set, sample)
+                                : find_record_when_tight(set, sample, now == FULL);
+    sets_put(set); /* the record has its own reference */
+    return record;
 }
 
 static struct special *enter_locked(const struct book_sample *sample)
@@ -108,7 +114,7 @@ static struct special *enter_locked(const struct book_sample *sample)
     struct special *special = pool_get(&book->specials, REGION_LEDGER, sizeof *special);
     if (!special)
         return NULL;
-    struct record *record = find_record(sample);
+    struct record *record = find_record_of(sample);
     if (!record) {
         pool_put(&book->specials, special);
         return NULL;

@@ -8,7 +8,7 @@
 #include "record/stacks.h"
 #include "sample/poisson.h"
 
-enum { N_ADDRESSES = 1500, N_STACKS = 5, N_REQUESTS = 12, N_PLACES = 6, OTHER = N_REQUESTS };
+enum { N_ADDRESSES = 1500, N_STACKS = 5, N_REQUESTS = 6, N_PLACES = 3, OTHER = N_REQUESTS };
 
 struct model_object {
     bool is_live;
@@ -282,7 +282,7 @@ static void run_against_the_model(const char *sample_bytes, uint64_t from_seed)
 {
     char variable[64];
     snprintf(variable, sizeof variable, "LABELPROF_SAMPLE_BYTES=%s", sample_bytes);
-    ledger_open(variable, "LABELPROF_MAX_LABEL_SETS=6", NULL);
+    ledger_open(variable, "LABELPROF_MAX_LABEL_SETS=3", NULL);
     assert_int_equal(options.max_label_sets, N_PLACES);
     seed = from_seed;
     for (int i = 0; i < 20000; i++)

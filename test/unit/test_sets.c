@@ -169,16 +169,18 @@ static void as_many_sets_again_may_be_live_and_no_more(void **state)
 {
     (void)state;
     ledger_open("LABELPROF_MAX_LABEL_SETS=4", NULL);
-    struct label_set *live[8];
-    for (uint64_t i = 0; i < 8; i++)
+    struct label_set *live[7];
+    for (uint64_t i = 0; i < 7; i++)
         live[i] = get_request(i);
-    for (uint64_t i = 4; i < 8; i++) {
+    for (uint64_t i = 0; i < 3; i++) /* the fourth place is to be earned */
+        assert_true(has_place(live[i]));
+    for (uint64_t i = 3; i < 7; i++) {
         assert_false(has_place(live[i]));
         assert_ptr_not_equal(live[i], sets_total(live[i]));
     }
     struct label_set *beyond = get_request(100);
     assert_ptr_equal(beyond, sets_total(live[4]));
-    assert_int_equal(sets_live_count(), 9);
+    assert_int_equal(sets_live_count(), 8);
     sets_put(live[5]);
     assert_string_equal(set_text(get_request(101)), "*request=101,service=shop");
     assert_string_equal(set_text(get_request(102)), "*request=(other),service=shop");
@@ -188,7 +190,7 @@ static void thread_names_without_end_end_in_the_last_resort(void **state)
 {
     (void)state;
     ledger_open("LABELPROF_MAX_LABEL_SETS=10", NULL);
-    for (uint64_t i = 0; i < 10 + OTHER_PLACES; i++) {
+    for (uint64_t i = 0; i < 8 + OTHER_PLACES; i++) {
         struct label_set *set = get_thread(i);
         assert_true(has_place(set)); /* nothing in it may be called (other) */
         sets_put(set);
@@ -197,7 +199,7 @@ static void thread_names_without_end_end_in_the_last_resort(void **state)
     assert_string_equal(set_text(sets_total(set)), "label_set=(other)");
     assert_true(has_place(sets_total(set)));
     sets_put(set);
-    assert_int_equal(sets_live_count(), 10 + OTHER_PLACES + 1);
+    assert_int_equal(sets_live_count(), 8 + OTHER_PLACES + 1);
 }
 
 static void thread_names_without_end_leave_memory_as_it_is(void **state)
@@ -224,7 +226,7 @@ static void keys_without_end_end_in_the_last_resort_too(void **state)
         struct label_bytes labels = one_label(key, "value", true);
         sets_put(get(&labels));
     }
-    assert_int_equal(sets_live_count(), 10 + OTHER_PLACES + 1);
+    assert_int_equal(sets_live_count(), 8 + OTHER_PLACES + 1);
     struct label_bytes labels = one_label("key", "value", true);
     assert_string_equal(set_text(sets_total(get(&labels))), "label_set=(other)");
     labels = one_label("key", "(other)", true);
@@ -328,13 +330,60 @@ static void a_million_sets_come_and_go_in_flat_memory_with_right_totals(void **s
     assert_int_equal(region_used_bytes(REGION_LEDGER), used);
     assert_int_equal(sets_live_count(), n_sets);
     assert_int_equal(records_count(), n_records);
-    assert_int_equal(n_sets, 64 + 1);
+    assert_int_equal(n_sets, 48 + 1); /* the places that are not to be earned, and (other) */
     struct totals totals = published_totals();
     assert_int_equal(totals.alloc_objects, (int64_t)N << LG_OBJECT_UNIT);
     assert_int_equal(totals.alloc_bytes, (int64_t)N * 100 << LG_BYTE_UNIT);
     assert_int_equal(totals.inuse_objects, 0);
     assert_int_equal(totals.inuse_bytes, 0);
     assert_int_equal(book_counts().refused, 0);
+}
+
+/* One sampled object of 100 bytes with this request, made and freed at once. */
+static void serve(uint64_t request)
+{
+    struct label_bytes labels = request_labels(request);
+    uint32_t n_events;
+    struct special *special = enter_sample(1, &labels, 0x10008, 100);
+    assert_non_null(special);
+    assert_true(specials_insert(special, &n_events));
+    assert_true(specials_free((void *)0x10008, &n_events));
+    if (n_events > SWEEP_AT)
+        cycle_assist(0x10008);
+}
+
+static int64_t allocated_by(const char *set)
+{
+    int64_t objects = 0;
+    uint64_t cursor = 0;
+    for (struct record *record; (record = records_next(&cursor)) != NULL;)
+        if (record->active.alloc_objects && strcmp(set_text(region_at(record->set)), set) == 0)
+            objects += record->active.alloc_objects >> LG_OBJECT_UNIT;
+    return objects;
+}
+
+static void who_proves_to_allocate_most_earns_a_place_and_keeps_it(void **state)
+{
+    (void)state;
+    ledger_open("LABELPROF_SAMPLE_BYTES=1", "LABELPROF_MAX_LABEL_SETS=64", NULL);
+    int64_t heavy_before = 0, others_before = 0;
+    for (uint64_t i = 0; i < 20000; i++) {
+        serve(1000 + i);         /* once each: nobody to remember */
+        if (i > 100 && i % 4 == 0)
+            serve(77777);        /* a fifth of all */
+        if (i % 1000)
+            continue;
+        cycle_publish();
+        int64_t heavy = allocated_by("*request=77777,service=shop");
+        int64_t others = allocated_by("*request=(other),service=shop");
+        assert_true(heavy >= heavy_before && others >= others_before);
+        heavy_before = heavy, others_before = others;
+    }
+    cycle_publish();
+    int64_t heavy = allocated_by("*request=77777,service=shop");
+    assert_in_range(heavy, 4700, 4974); /* but for what came before it was proven */
+    assert_int_equal(published_totals().alloc_objects >> LG_OBJECT_UNIT, 20000 + 4975 - 1);
+    assert_int_equal(sets_live_count(), 48 + 1 + 1);
 }
 
 int main(void)
@@ -358,6 +407,7 @@ int main(void)
         cmocka_unit_test(the_largest_set_there_can_be_is_kept_whole),
         cmocka_unit_test(a_spent_ledger_refuses_new_sets_and_keeps_the_old),
         cmocka_unit_test(a_set_whose_other_finds_no_memory_leaves_no_trace),
+        cmocka_unit_test(who_proves_to_allocate_most_earns_a_place_and_keeps_it),
         cmocka_unit_test(a_million_sets_come_and_go_in_flat_memory_with_right_totals),
     };
     return run_each_in_a_child(tests, ARRAY_LENGTH(tests));
