@@ -31,7 +31,8 @@ READER_SRC := $(wildcard encoder/reader*.c)
 ENC_SRC := $(filter-out $(READER_SRC),$(wildcard encoder/*.c))
 CLI_SRC := $(wildcard cli/*.c) $(READER_SRC)
 # What the options, the rules and the encoder stand on.
-CLI_BASE := $(patsubst %,preload/%.c,base/options base/text base/sys labels/rule_file)
+CLI_BASE := $(patsubst %,preload/%.c,base/options base/text base/sys labels/rule_file \
+            labels/rule_match)
 GEN_SRC := $(patsubst encoder/%.proto,$(B)/gen/encoder/%.pb-c.c,$(wildcard encoder/*.proto))
 
 LIB_OBJ := $(patsubst %.c,$(B)/lib/%.o,$(LIB_SRC) $(ENC_SRC)) \
@@ -89,15 +90,17 @@ check: deps
 
 install: all
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib $(DESTDIR)$(PREFIX)/include \
-	           $(DESTDIR)$(PREFIX)/share/man/man1
+	           $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/labelprof/rules
 	install -m 755 $(B)/labelprof $(DESTDIR)$(PREFIX)/bin/
 	install -m 755 $(B)/liblabelprof.so $(DESTDIR)$(PREFIX)/lib/
 	install -m 644 include/labelprof.h $(DESTDIR)$(PREFIX)/include/
 	install -m 644 docs/labelprof.1 $(DESTDIR)$(PREFIX)/share/man/man1/
+	install -m 644 rules/*.rules $(DESTDIR)$(PREFIX)/share/labelprof/rules/
 
 uninstall:
 	rm -f $(DESTDIR)$(PREFIX)/bin/labelprof $(DESTDIR)$(PREFIX)/lib/liblabelprof.so \
 	      $(DESTDIR)$(PREFIX)/include/labelprof.h $(DESTDIR)$(PREFIX)/share/man/man1/labelprof.1
+	rm -rf $(DESTDIR)$(PREFIX)/share/labelprof
 
 clean:
 	rm -rf $(B)

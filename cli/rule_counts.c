@@ -30,19 +30,13 @@ static const char *symbol_of(const struct read_location *location)
     return function->system_name[0] ? function->system_name : function->name;
 }
 
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 static bool takes(const struct label_rules *rules, const struct label_rule *rule,
                   const struct read_location *location)
 {
     const char *symbol = symbol_of(location);
     if (!location->mapping || (rule->functions.n && !symbol[0]))
         return false;
-    return rule_takes_module(rules, rule, base_name(location->mapping->file)) &&
+    return rule_takes_module(rules, rule, location->mapping->file) &&
            rule_takes_function(rules, rule, symbol, strlen(symbol));
 }
 
@@ -66,8 +60,7 @@ static unsigned choose(struct counting *counting, const struct read_sample *samp
 {
     struct rule_choice choice = {.settled = 0};
     for (size_t i = 0; i < sample->n_locations; i++) {
-        struct taken *taken =
-            &counting->taken[sample->locations[i] - counting->profile->locations];
+        struct taken *taken = &counting->taken[sample->locations[i] - counting->profile->locations];
         if (!taken->is_known)
             find_rules(counting, sample->locations[i], taken);
         for (unsigned j = 0; j < taken->n; j++)
@@ -99,8 +92,7 @@ static void add_unlabelled(struct rule_counts *counts, const struct read_sample 
     *flat = saturating_add(*flat, value);
 }
 
-static void add_stack(struct counting *counting, const struct read_sample *sample,
-                      struct sums sums)
+static void add_stack(struct counting *counting, const struct read_sample *sample, struct sums sums)
 {
     struct rule_counts *counts = counting->counts;
     uint16_t rules[RULE_KEYS_MAX];
@@ -124,10 +116,9 @@ static int compare_stacks(const void *left, const void *right)
     const struct read_sample *const *a = left, *const *b = right;
     if ((*a)->n_locations != (*b)->n_locations)
         return (*a)->n_locations < (*b)->n_locations ? -1 : 1;
-    return (*a)->n_locations
-               ? memcmp((*a)->locations, (*b)->locations,
-                        (*a)->n_locations * sizeof *(*a)->locations)
-               : 0;
+    return (*a)->n_locations ? memcmp((*a)->locations, (*b)->locations,
+                                      (*a)->n_locations * sizeof *(*a)->locations)
+                             : 0;
 }
 
 /* One stack has a sample for each label set and object size: samples by stack. */
@@ -148,7 +139,8 @@ void rule_counts_add(struct rule_counts *counts, const struct profile_data *prof
     const struct read_sample **samples = sorted_samples(profile);
     for (size_t i = 0, next; i < profile->n_samples; i = next) {
         struct sums sums = {0, 0};
-        for (next = i; next < profile->n_samples && compare_stacks(&samples[i], &samples[next]) == 0;
+        for (next = i;
+             next < profile->n_samples && compare_stacks(&samples[i], &samples[next]) == 0;
              next++) {
             const int64_t *values = samples[next]->values;
             sums.value = saturating_add(sums.value, values[value_index]);

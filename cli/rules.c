@@ -211,7 +211,8 @@ static int read_arguments(const struct command *command, int argc, char **argv,
             help_about(command);
             return EXIT_DONE;
         }
-        if (option == ARGS_BAD || (option == ARGS_OPERAND && !did_say_check && !is_check(args.value)))
+        if (option == ARGS_BAD ||
+            (option == ARGS_OPERAND && !did_say_check && !is_check(args.value)))
             return EXIT_USAGE;
         if (option == RULES_TYPE)
             *ret_type = args.value;

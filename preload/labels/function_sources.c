@@ -32,7 +32,7 @@ struct function_source functions_in_memory(struct memory_functions *context, uin
     return (struct function_source){next_in_memory, rewind_memory, context};
 }
 
-/* The names are read at once: symbols are in no order that reading them piece by piece would suit. */
+/* The names are read at once: symbols come in an order that reading by pieces would not suit. */
 struct file_functions {
     struct symbols symbols;
     uint64_t cursor;

@@ -38,7 +38,7 @@ struct label_rule {
     uint32_t line, column; /* where its label stands */
     uint32_t value;        /* in label_rules.text */
     uint16_t value_bytes;
-    uint16_t key; /* in label_rules.keys */
+    uint16_t key;                            /* in label_rules.keys */
     struct rule_patterns functions, modules; /* none: not asked for */
 };
 
@@ -53,8 +53,8 @@ struct label_rules {
     uint32_t n_rules, n_keys, n_patterns;
     struct label_rule rules[LABEL_RULES_MAX]; /* in the order of the file */
     struct rule_key keys[RULE_KEYS_MAX];
-    uint32_t patterns[RULE_PATTERNS_MAX];   /* in `text`, ending in NUL */
-    char text[RULE_FILE_BYTES_MAX + 1];     /* decoded in place */
+    uint32_t patterns[RULE_PATTERNS_MAX]; /* in `text`, ending in NUL */
+    char text[RULE_FILE_BYTES_MAX + 1];   /* decoded in place */
 };
 
 struct rule_error {
@@ -67,9 +67,9 @@ bool rule_file_parse(struct label_rules *rules, size_t n_bytes, struct rule_erro
 
 bool rule_pattern_matches(const char *pattern, const char *name, size_t n_bytes);
 
-/* True also for a rule that doesn't ask for one. */
+/* True also for a rule that doesn't ask for one. A module is given by its file. */
 bool rule_takes_module(const struct label_rules *rules, const struct label_rule *rule,
-                       const char *base_name);
+                       const char *file);
 bool rule_takes_function(const struct label_rules *rules, const struct label_rule *rule,
                          const char *name, size_t n_bytes);
 

@@ -27,12 +27,6 @@ static struct {
 
 static uint32_t n_skipped; /* atomic, relaxed: a counter */
 
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 /* Splits the rules that may take frames of this module by whether they ask for a function. */
 static void choose_rules(const struct label_rules *rules, const char *path,
                          struct rule_module *module)
@@ -41,7 +35,7 @@ static void choose_rules(const struct label_rules *rules, const char *path,
     candidates.n = 0;
     for (unsigned i = 0; i < rules->n_rules; i++) {
         const struct label_rule *rule = &rules->rules[i];
-        if (!rules->keys[rule->key].is_wanted || !rule_takes_module(rules, rule, base_name(path)))
+        if (!rules->keys[rule->key].is_wanted || !rule_takes_module(rules, rule, path))
             continue;
         if (rule->functions.n)
             candidates.rules[candidates.n++] = (uint16_t)i;

@@ -9,6 +9,7 @@
 #include <sys/syscall.h>
 
 #include "base/attributes.h"
+#include "base/message.h"
 #include "base/options.h"
 #include "base/sys.h"
 #include "base/text.h"
@@ -60,8 +61,8 @@ static long read_all(int fd, char *to, size_t capacity)
 static long read_file(const char *path, char *to, size_t capacity)
 {
     struct stat st;
-    int fd = (int)sys_call(SYS_openat, AT_FDCWD, (long)path, O_RDONLY | O_NONBLOCK | O_CLOEXEC, 0, 0,
-                           0);
+    int fd =
+        (int)sys_call(SYS_openat, AT_FDCWD, (long)path, O_RDONLY | O_NONBLOCK | O_CLOEXEC, 0, 0, 0);
     if (fd < 0)
         return fd;
     long n = sys_call(SYS_fstat, fd, (long)&st, 0, 0, 0, 0);
@@ -87,8 +88,8 @@ static bool explain(const struct rule_error *at, const char *what, char *error, 
     }
     line_add(&line, ": ");
     line_add(&line, what);
-    line_add(&line, at ? "; profiling is off"
-                       : "; it takes a regular file of rules; profiling is off");
+    line_add(&line,
+             at ? "; profiling is off" : "; it takes a regular file of rules; profiling is off");
     text_hide_controls(error);
     return false;
 }
@@ -185,6 +186,7 @@ bool stack_rules_open(char *error, size_t error_bytes)
         want_keys();
         read_symbol_tables();
     }
+    message_verbose("label rules from", options.rules);
     return true;
 }
 

@@ -15,7 +15,8 @@ static enum rank rank_of(const struct label_head *head, const char *key)
     static const char thread[] = "thread_";
     if (head->is_variable)
         return RANK_VARIABLE;
-    bool is_thread = head->key_bytes >= sizeof thread && memcmp(key, thread, sizeof thread - 1) == 0;
+    bool is_thread =
+        head->key_bytes >= sizeof thread && memcmp(key, thread, sizeof thread - 1) == 0;
     return is_thread ? RANK_THREAD : RANK_PROCESS;
 }
 

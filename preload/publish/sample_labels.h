@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * The labels of one sample as written: its set's, and those that rules give its stack.
  *
- * Rules are a property of the stack, so they cost a sample nothing and take no place among the sets;
- * only here do the two meet. Precedence is labels/gather.h's: a rule's label stands above those of
- * the process and the thread, below all others; beyond LABELS_MAX the lowest give way.
+ * Rules are a property of the stack, so they cost a sample nothing and take no place among the
+ * sets; only here do the two meet. Precedence is labels/gather.h's: a rule's label stands above
+ * those of the process and the thread, below all others; beyond LABELS_MAX the lowest give way.
  * Threads: under the publish lock. Allocation: none. Failure: none.
  */
 #ifndef LABELPROF_PUBLISH_SAMPLE_LABELS_H

@@ -529,7 +529,7 @@ class WrongUsage(Case):
                 self.fails(2, pattern, *arguments)
 
     def test_subcommands_of_other_versions_are_named_as_such(self):
-        for name in ("report flame diff merge symbolize recover log rules ps dump doctor").split():
+        for name in ("report flame diff merge symbolize recover log ps dump doctor").split():
             self.fails(2, f"'{name}' is not in this version", name)
 
     def test_operands_may_stand_before_options_and_after_a_double_dash(self):

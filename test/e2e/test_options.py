@@ -17,6 +17,7 @@ BAD = {
     "LABELS": ["novalue", "=v", "k=%zz", "pprof::x=1"],
     "THREAD_LABELS": ["colour", "name,colour"],
     "LABEL_SOURCES": ["magic"],
+    "RULES": ["rules.txt", "/"],
     "MAX_LABEL_SETS": ["many", "0"],
     "MAX_MEMORY": ["lots", "0"],
     "STACK_DEPTH": ["deep", "0", "-1"],
@@ -29,7 +30,6 @@ BAD = {
     "HTTP_PUBLIC": ["1"],
     "LOG": ["log.bin"],
     "SPOOL": ["spool.bin"],
-    "RULES": ["rules.txt"],
 }
 
 
