@@ -79,8 +79,7 @@ static bool start(void)
     if (options.disable || is_sanitizers_runtime_here())
         return false;
     if (next_mismatch())
-        return off("malloc and this function come from different libraries; profiling is off",
-                   next_mismatch());
+        return off(next_mismatch(), "profiling is off");
     if (!open_regions())
         return off("no address space for LABELPROF_MAX_MEMORY; profiling is off", NULL);
     if (!unwind_open())

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/attributes.h"
+#include "interpose/new_scope.h"
 #include "interpose/next.h"
 #include "labels/sources.h"
 #include "session.h"
@@ -30,6 +31,7 @@ EXPORT int dlclose(void *handle)
 {
     next_resolve();
     bool is_on = session_is_on();
+    new_scope_forget();
     if (is_on)
         sources_before_unload();
     int result = next_other.dlclose(handle);

@@ -3,7 +3,9 @@
  *
  * Nearly every call leaves by the first return: one subtraction or one load, and a tail call.
  */
+#include <dlfcn.h>
 #include <errno.h>
+#include <string.h>
 
 #include "base/attributes.h"
 #include "interpose/next.h"
@@ -59,6 +61,8 @@ EXPORT void *realloc(void *p, size_t size)
 EXPORT void *reallocarray(void *p, size_t n, size_t size)
 {
     size_t bytes;
+    if (unlikely(!next_is_behind_us))
+        return next.reallocarray(p, n, size); /* the realloc it calls isn't this one */
     if (!__builtin_mul_overflow(n, size, &bytes))
         return realloc(p, bytes);
     errno = ENOMEM;
@@ -106,9 +110,22 @@ EXPORT void *pvalloc(size_t size)
     return sample_passes(size) ? next.pvalloc(size) : slow_paged(size, next.pvalloc);
 }
 
+/* The free that the program's malloc belongs to. */
+static void free_of_program(void *p)
+{
+    if (likely(next_is_behind_us)) {
+        free(p);
+        return;
+    }
+    void (*in_front)(void *);
+    void *symbol = dlsym(RTLD_DEFAULT, "free");
+    memcpy(&in_front, &symbol, sizeof in_front);
+    in_front(p);
+}
+
 EXPORT void cfree(void *p)
 {
-    free(p);
+    free_of_program(p);
 }
 
 /* C23; glibc 2.36 has neither. The size is a hint we must not pass on: a sampled block lies where
@@ -116,12 +133,12 @@ EXPORT void cfree(void *p)
 EXPORT void free_sized(void *p, size_t size)
 {
     (void)size;
-    free(p);
+    free_of_program(p);
 }
 
 EXPORT void free_aligned_sized(void *p, size_t alignment, size_t size)
 {
     (void)alignment;
     (void)size;
-    free(p);
+    free_of_program(p);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The doors of jemalloc's own family. Without a jemalloc behind us they fail as calls, and nobody
- * calls them: programs look for mallctl and its kin too, which we don't define.
+ * The doors of jemalloc's own family. Without a jemalloc behind us they are served by malloc
+ * (next.c): a program that finds them by a weak reference mixes them with free.
  */
 #include "base/attributes.h"
 #include "interpose/next.h"

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "base/attributes.h"
+#include "interpose/new_scope.h"
 #include "interpose/next.h"
 #include "interpose/slow.h"
 #include "sample/sample.h"
@@ -84,27 +85,6 @@ static delete_function *as_delete(enum variant variant)
     return (delete_function *)(uintptr_t)behind[variant].call;
 }
 
-/* A C program that dlopens a C++ plugin has no operator new in the scope behind us: look in the
- * scope of the object that calls, then in the usual libraries if they are loaded. */
-static void *find_for_caller(const char *symbol, const void *caller)
-{
-    static const char *const usual[] = {"libstdc++.so.6", "libc++abi.so.1", "libc++.so.1"};
-    Dl_info info;
-    void *found = NULL;
-    void *handle = caller && dladdr(caller, &info) && info.dli_fname
-                       ? dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD)
-                       : NULL;
-    if (handle) {
-        found = dlsym(handle, symbol);
-        dlclose(handle);
-    }
-    for (size_t i = 0; !found && i < ARRAY_LENGTH(usual); i++) {
-        handle = dlopen(usual[i], RTLD_LAZY | RTLD_NOLOAD); /* kept: we hold its address */
-        found = handle ? dlsym(handle, symbol) : NULL;
-    }
-    return found;
-}
-
 static void leave_out_at_leaf(const void *function)
 {
     Dl_info info;
@@ -114,14 +94,9 @@ static void leave_out_at_leaf(const void *function)
                                  (uintptr_t)info.dli_saddr + symbol->st_size);
 }
 
-static bool resolve(enum variant variant, const void *caller)
+static bool resolve(enum variant variant)
 {
-    void *found = dlsym(RTLD_NEXT, traits[variant].symbol);
-    if (!found) {
-        if (caller)
-            found = find_for_caller(traits[variant].symbol, caller);
-        dlerror();
-    }
+    void *found = next_symbol(traits[variant].symbol);
     if (!found)
         return false;
     bool is_allocators = next_provider(found) == next_provider((void *)(uintptr_t)next.malloc);
@@ -135,11 +110,11 @@ static bool resolve(enum variant variant, const void *caller)
 
 void new_open(void)
 {
-    /* In a C program there is none: one miss tells, and the first call asks again. */
-    if (!resolve(NEW, NULL))
+    /* In a C program there is none, and one miss tells. */
+    if (!resolve(NEW))
         return;
     for (enum variant variant = NEW + 1; variant < VARIANTS; variant++)
-        resolve(variant, NULL);
+        resolve(variant);
 }
 
 static inline enum mode mode_of(enum variant variant)
@@ -155,30 +130,33 @@ static new_function *aligned_form(enum variant variant)
                : NULL;
 }
 
-/* A variant's first call, or one that nobody behind us defined at start. Entered and left by tail
- * calls: the door is tried again as if by the same caller. */
-static COLD void *first_new(size_t size, uintptr_t a, uintptr_t b, enum variant variant,
-                            const void *caller, new_function *door)
+_Static_assert((int)VARIANTS == (int)NEW_SCOPE_SYMBOLS, "one each");
+
+/* Nobody behind us has it, or a library's constructor was faster than ours: each call goes where its
+ * caller's scope says. Whatever that is, it gets its memory from malloc and is counted there. */
+static COLD void *new_of_caller(size_t size, uintptr_t a, uintptr_t b, enum variant variant,
+                                const void *caller)
 {
     next_resolve();
-    if (mode_of(variant) == UNRESOLVED && !resolve(variant, caller))
-        return next.malloc(size);
-    return door(size, a, b);
+    void *symbol = new_scope_find(caller, variant, traits[variant].symbol);
+    new_function *found = (new_function *)(uintptr_t)symbol;
+    return found ? found(size, a, b) : next.malloc(size);
 }
 
-static COLD void first_delete(void *p, uintptr_t a, uintptr_t b, enum variant variant,
-                              const void *caller, delete_function *door)
+static COLD void delete_of_caller(void *p, uintptr_t a, uintptr_t b, enum variant variant,
+                                  const void *caller)
 {
     next_resolve();
-    if (mode_of(variant) == UNRESOLVED && !resolve(variant, caller))
-        next.free(p);
+    void *symbol = new_scope_find(caller, variant, traits[variant].symbol);
+    delete_function *found = (delete_function *)(uintptr_t)symbol;
+    if (found)
+        found(p, a, b);
     else
-        door(p, a, b);
+        next.free(p);
 }
 
 static inline __attribute__((always_inline)) void *allocate(enum variant variant, size_t size,
-                                                           uintptr_t a, uintptr_t b,
-                                                           new_function *door)
+                                                           uintptr_t a, uintptr_t b)
 {
     enum mode mode = mode_of(variant);
     if (mode == PASS_ON && traits[variant].is_aligned)
@@ -187,7 +165,7 @@ static inline __attribute__((always_inline)) void *allocate(enum variant variant
         return behind[variant].call(size, a, b);
     if (mode == COUNT)
         return slow_new(size, a, b, behind[variant].call, aligned_form(variant));
-    return first_new(size, a, b, variant, __builtin_return_address(0), door);
+    return new_of_caller(size, a, b, variant, __builtin_return_address(0));
 }
 
 /* The size goes on only where it can't mislead: see filter_is_unplaced. */
@@ -200,8 +178,7 @@ static void delete_unsized(enum variant variant, void *p, uintptr_t a, uintptr_t
 }
 
 static inline __attribute__((always_inline)) void release(enum variant variant, void *p,
-                                                         uintptr_t a, uintptr_t b,
-                                                         delete_function *door)
+                                                         uintptr_t a, uintptr_t b)
 {
     enum mode mode = mode_of(variant);
     bool may_pass = traits[variant].unsized == NO_VARIANT || filter_is_unplaced(p);
@@ -210,21 +187,21 @@ static inline __attribute__((always_inline)) void release(enum variant variant, 
     else if (mode == COUNT)
         delete_unsized(variant, p, a, b);
     else
-        first_delete(p, a, b, variant, __builtin_return_address(0), door);
+        delete_of_caller(p, a, b, variant, __builtin_return_address(0));
 }
 
 #define NEW_DOOR(symbol, variant)                                 \
     EXPORT void *symbol(size_t size, uintptr_t a, uintptr_t b);   \
     void *symbol(size_t size, uintptr_t a, uintptr_t b)           \
     {                                                             \
-        return allocate(variant, size, a, b, symbol);              \
+        return allocate(variant, size, a, b);              \
     }
 
 #define DELETE_DOOR(symbol, variant)                              \
     EXPORT void symbol(void *p, uintptr_t a, uintptr_t b);        \
     void symbol(void *p, uintptr_t a, uintptr_t b)                \
     {                                                             \
-        release(variant, p, a, b, symbol);                        \
+        release(variant, p, a, b);                        \
     }
 
 NEW_DOOR(_Znwm, NEW)

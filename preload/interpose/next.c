@@ -89,35 +89,49 @@ static void *first_pvalloc(size_t size)
     return resolve_for_caller() && next.pvalloc != first_pvalloc ? next.pvalloc(size) : fail();
 }
 
+/* Without a jemalloc: a program that finds our door by a weak reference takes it for one, and may
+ * mix it with free. jemalloc's flags: lg of the alignment in the low six bits, then zero. */
+static void *mallocx_by_malloc(size_t size, int flags)
+{
+    size_t alignment = (size_t)1 << (flags & 63);
+    void *p = alignment > 16 ? next.memalign(alignment, size) : next.malloc(size);
+    return p && (flags & 64) ? memset(p, 0, size) : p;
+}
+
 static void *first_mallocx(size_t size, int flags)
 {
-    return resolve_for_caller() && next.mallocx != first_mallocx ? next.mallocx(size, flags)
-                                                                 : fail();
+    bool is_there = resolve_for_caller() && next.mallocx != first_mallocx;
+    return is_there ? next.mallocx(size, flags) : mallocx_by_malloc(size, flags);
 }
 
 static void *first_rallocx(void *p, size_t size, int flags)
 {
-    return resolve_for_caller() && next.rallocx != first_rallocx ? next.rallocx(p, size, flags)
-                                                                 : fail();
+    bool is_there = resolve_for_caller() && next.rallocx != first_rallocx;
+    return is_there ? next.rallocx(p, size, flags) : next.realloc(p, size);
 }
 
+/* In place and no larger: an answer that is always allowed. */
 static size_t first_xallocx(void *p, size_t size, size_t extra, int flags)
 {
-    return resolve_for_caller() && next.xallocx != first_xallocx
-               ? next.xallocx(p, size, extra, flags)
-               : 0;
+    if (resolve_for_caller() && next.xallocx != first_xallocx)
+        return next.xallocx(p, size, extra, flags);
+    return next.malloc_usable_size ? next.malloc_usable_size(p) : 0;
 }
 
 static void first_dallocx(void *p, int flags)
 {
     if (resolve_for_caller() && next.dallocx != first_dallocx)
         next.dallocx(p, flags);
+    else
+        next.free(p);
 }
 
 static void first_sdallocx(void *p, size_t size, int flags)
 {
     if (resolve_for_caller() && next.sdallocx != first_sdallocx)
         next.sdallocx(p, size, flags);
+    else
+        next.free(p);
 }
 
 struct next next = {
@@ -138,6 +152,7 @@ struct next next = {
     .sdallocx = first_sdallocx,
 };
 struct next_other next_other;
+bool next_is_behind_us;
 
 /* ---- resolving ---- */
 
@@ -190,11 +205,32 @@ static bool find(const struct symbol *symbol)
     return found != NULL;
 }
 
+/* A look-up that misses leaves an error for the program's next dlerror(). One that hits takes it back.
+ * dlerror() itself must not be called: it translates, which takes the locale's lock, and the malloc
+ * that brought us here may come from newlocale. */
+static void forget_misses(void)
+{
+    dlsym(RTLD_NEXT, "free");
+}
+
+/* A program that isn't position-independent and takes malloc's address has it in itself, as an
+ * undefined symbol with a value: its calls come to us all the same. */
+static bool is_malloc_ours(void)
+{
+    Dl_info info;
+    const ElfW(Sym) *symbol = NULL;
+    void *first = dlsym(RTLD_DEFAULT, "malloc");
+    if (next_provider(first) == next_provider(&next))
+        return true;
+    return dladdr1(first, &info, (void **)&symbol, RTLD_DL_SYMENT) && symbol &&
+           symbol->st_shndx == SHN_UNDEF;
+}
+
 static void resolve_all(void)
 {
-    bool did_miss = !loader_open();
+    loader_open();
     for (size_t i = 0; i < ARRAY_LENGTH(symbols); i++)
-        did_miss |= !find(&symbols[i]);
+        find(&symbols[i]);
     bool is_there = true;
     for (size_t i = 0; i < ARRAY_LENGTH(jemalloc_symbols) && is_there; i++)
         is_there = find(&jemalloc_symbols[i]);
@@ -202,8 +238,16 @@ static void resolve_all(void)
     if (next_provider((void *)(uintptr_t)next.malloc_usable_size) !=
         next_provider((void *)(uintptr_t)next.malloc))
         next.malloc_usable_size = NULL;
-    if (did_miss || !is_there)
-        dlerror(); /* what we did not find is no error of the program's */
+    next_is_behind_us = is_malloc_ours();
+    forget_misses();
+}
+
+void *next_symbol(const char *name)
+{
+    void *found = dlsym(RTLD_NEXT, name);
+    if (!found)
+        forget_misses();
+    return found;
 }
 
 /* False: this thread is resolving right now, and dlsym allocates. */
@@ -238,11 +282,12 @@ const void *next_provider(const void *address)
 const char *next_mismatch(void)
 {
     const void *provider = next_provider((const void *)(uintptr_t)next.malloc);
-    if (next_provider((const void *)(uintptr_t)next.free) != provider)
-        return "free";
-    if (next_provider((const void *)(uintptr_t)next.realloc) != provider)
-        return "realloc";
-    if (next_provider((const void *)(uintptr_t)next.calloc) != provider)
-        return "calloc";
+    if (!next_is_behind_us)
+        return "another malloc stands in front of labelprof (the program's own, or one earlier in "
+               "LD_PRELOAD)";
+    if (next_provider((const void *)(uintptr_t)next.free) != provider ||
+        next_provider((const void *)(uintptr_t)next.realloc) != provider ||
+        next_provider((const void *)(uintptr_t)next.calloc) != provider)
+        return "malloc, calloc, realloc and free come from different libraries";
     return NULL;
 }

@@ -58,7 +58,13 @@ void next_resolve(void);
 /* The shared object that defines this address, as an opaque identity; NULL: none. */
 const void *next_provider(const void *address);
 
-/* NULL if malloc, free and realloc come from one object; else the name of the odd one. */
+/* The symbol of whoever comes next; NULL: nobody. Leaves no error for dlerror(). */
+void *next_symbol(const char *name);
+
+/* The program's malloc is ours, so that all calls come through the doors. */
+extern bool next_is_behind_us __attribute__((visibility("hidden")));
+
+/* NULL if what the doors see is one allocator, whole; else what is wrong. */
 const char *next_mismatch(void);
 
 #endif
