@@ -133,6 +133,18 @@ class CustomLabels(Writers):
                                  "leak_set": {f"tenant=task-{i}": 50 for i in range(8)}})
 
 
+class Hops(Case):
+    def test_tasks_that_share_a_thread_keep_their_labels(self):
+        for how in "epoll", "coroutines":
+            with self.subTest(how):
+                for path in self.dir.glob("*.pb.gz"):
+                    path.unlink()
+                _, profile = self.run_profiled(["label_hops", how], **EXACT)
+                self.assertEqual(labels_at(profile, "step"),
+                                 {f"tenant=tenant-{i}": 50 for i in range(8)})
+                self.assertEqual(labels_at(profile, "between_turns"), {"": 400})
+
+
 class Exported(Case):
     def test_by_the_program_itself(self):
         _, profile = self.run_profiled(["label_exports"], **EXACT)
