@@ -7,8 +7,6 @@
  */
 #include "interpose/new.h"
 
-#include <dlfcn.h>
-#include <link.h>
 #include <stdint.h>
 
 #include "base/attributes.h"
@@ -85,15 +83,6 @@ static delete_function *as_delete(enum variant variant)
     return (delete_function *)(uintptr_t)behind[variant].call;
 }
 
-static void leave_out_at_leaf(const void *function)
-{
-    Dl_info info;
-    const ElfW(Sym) *symbol = NULL;
-    if (dladdr1(function, &info, (void **)&symbol, RTLD_DL_SYMENT) && symbol && info.dli_saddr)
-        sample_leave_out_at_leaf((uintptr_t)info.dli_saddr,
-                                 (uintptr_t)info.dli_saddr + symbol->st_size);
-}
-
 static bool resolve(enum variant variant)
 {
     void *found = next_symbol(traits[variant].symbol);
@@ -101,7 +90,7 @@ static bool resolve(enum variant variant)
         return false;
     bool is_allocators = next_provider(found) == next_provider((void *)(uintptr_t)next.malloc);
     if (!is_allocators && variant < DELETE)
-        leave_out_at_leaf(found);
+        new_scope_leave_out(found);
     behind[variant].call = (new_function *)(uintptr_t)found;
     /* Release pairs with the acquire in `mode_of`: the function is there when the mode says so. */
     __atomic_store_n(&behind[variant].mode, is_allocators ? COUNT : PASS_ON, __ATOMIC_RELEASE);

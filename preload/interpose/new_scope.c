@@ -10,6 +10,7 @@
 #include "base/loader.h"
 #include "base/lock.h"
 #include "interpose/next.h"
+#include "sample/sample.h"
 
 enum { SCOPES = 64 };
 
@@ -37,6 +38,15 @@ static void *look_up(const struct link_map *object, const char *symbol)
     return found;
 }
 
+void new_scope_leave_out(const void *function)
+{
+    Dl_info info;
+    const ElfW(Sym) *symbol = NULL;
+    if (dladdr1(function, &info, (void **)&symbol, RTLD_DL_SYMENT) && symbol && info.dli_saddr)
+        sample_leave_out_at_leaf((uintptr_t)info.dli_saddr,
+                                 (uintptr_t)info.dli_saddr + symbol->st_size);
+}
+
 static struct scope *scope_of(const struct link_map *object)
 {
     struct scope *scope = &scopes[(uintptr_t)object / 64 % SCOPES];
@@ -60,6 +70,8 @@ void *new_scope_find(const void *caller, unsigned index, const char *symbol)
     if (found)
         return found;
     found = look_up(object, symbol); /* without the lock: it takes the loader's */
+    if (found && next_provider(found) != object) /* a C++ library's, which is never unloaded */
+        new_scope_leave_out(found);
     if (lock_try(&scopes_lock)) {
         scope_of(object)->found[index] = found;
         lock_drop(&scopes_lock);

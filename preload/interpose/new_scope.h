@@ -16,6 +16,9 @@ enum { NEW_SCOPE_SYMBOLS = 20 };
  * object of `caller` would have been bound to. */
 void *new_scope_find(const void *caller, unsigned index, const char *symbol);
 
+/* This operator new calls malloc: its own frame is no leaf of the program's. */
+void new_scope_leave_out(const void *function);
+
 /* Before a dlclose: what was found may go. */
 void new_scope_forget(void);
 

@@ -40,7 +40,7 @@ static struct {
     struct {
         uintptr_t start, limit;
     } at[MAX_LEAF_RANGES];
-} leaf_ranges; /* written while starting up */
+} leaf_ranges; /* only ever grows */
 
 bool sample_open(void)
 {
@@ -49,12 +49,25 @@ bool sample_open(void)
     return scratch_lock && scratches;
 }
 
+static bool is_leaf_to_skip(uintptr_t address)
+{
+    /* Pairs with the release below: a range is whole when it is counted. */
+    size_t n = __atomic_load_n(&leaf_ranges.n, __ATOMIC_ACQUIRE);
+    for (size_t i = 0; i < n; i++)
+        if (address >= leaf_ranges.at[i].start && address < leaf_ranges.at[i].limit)
+            return true;
+    return false;
+}
+
 void sample_leave_out_at_leaf(uintptr_t start, uintptr_t limit)
 {
-    if (leaf_ranges.n == MAX_LEAF_RANGES)
+    size_t n = leaf_ranges.n;
+    if (n == MAX_LEAF_RANGES || is_leaf_to_skip(start))
         return;
-    leaf_ranges.at[leaf_ranges.n].start = start;
-    leaf_ranges.at[leaf_ranges.n++].limit = limit;
+    leaf_ranges.at[n].start = start;
+    leaf_ranges.at[n].limit = limit;
+    /* Two threads that add at once lose one range: a frame too many, as if it were not known. */
+    __atomic_store_n(&leaf_ranges.n, n + 1, __ATOMIC_RELEASE);
 }
 
 void sample_never(void)
@@ -140,16 +153,6 @@ static void scratch_give(struct scratch *scratch)
     lock_drop(scratch_lock);
 }
 
-static bool is_leaf_to_skip(uint64_t frame)
-{
-    uintptr_t address = (uintptr_t)FRAME_ADDRESS(frame);
-    for (size_t i = 0; i < leaf_ranges.n; i++)
-        if (address >= leaf_ranges.at[i].start && address < leaf_ranges.at[i].limit)
-            return true;
-    return false;
-}
-
-/* A name that the labels lacked may be there after one more look. */
 static size_t gather(unsigned char *labels, uintptr_t caller)
 {
     if (unlikely(thread_self.is_in_handler))
@@ -171,7 +174,7 @@ static struct special *enter(const struct sample_object *object, struct scratch 
                                  .lg_factor = object->lg_factor};
     unsigned depth = (unsigned)options.stack_depth;
     sample.n_frames = unwind_walk(object->caller, bounds, scratch->frames, depth + LEAF_FRAMES);
-    while (sample.n_frames > 1 && is_leaf_to_skip(sample.frames[0]))
+    while (sample.n_frames > 1 && is_leaf_to_skip((uintptr_t)FRAME_ADDRESS(sample.frames[0])))
         sample.frames++, sample.n_frames--;
     if (sample.n_frames > depth) {
         sample.n_frames = depth;

@@ -66,7 +66,7 @@ void sample_reattach(struct special *special);
 void sample_replace(struct special *ended, const struct sample_object *born);
 
 /* Frames at the leaf inside [start, limit) are the allocator's own (operator new calling malloc) and
- * are left out. While starting up. */
+ * are left out. */
 void sample_leave_out_at_leaf(uintptr_t start, uintptr_t limit);
 
 bool sample_open(void);
