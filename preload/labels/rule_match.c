@@ -4,6 +4,16 @@
 
 #include <string.h>
 
+/* Where a star that was tried up to `name` may end next: where the byte after it stands. */
+static const char *next_end_of_star(const char *after_star, const char *name, const char *end)
+{
+    if (name == end)
+        return NULL;
+    if (*after_star == '?' || *after_star == '*')
+        return name + 1;
+    return memchr(name + 1, *after_star, (size_t)(end - name - 1));
+}
+
 /* Only the last star needs a second thought: an earlier one has no better choice than its first. */
 bool rule_pattern_matches(const char *pattern, const char *name, size_t n_bytes)
 {
@@ -12,11 +22,13 @@ bool rule_pattern_matches(const char *pattern, const char *name, size_t n_bytes)
         if (*pattern == '*') {
             star = ++pattern;
             resume = name;
-        } else if (name < end && *pattern && (*pattern == '?' || *pattern == *name)) {
+            if (!*pattern)
+                return true;
+        } else if (*pattern && (*pattern == '?' || *pattern == *name)) {
             pattern++, name++;
-        } else if (star && resume < end) {
+        } else if (star && (resume = next_end_of_star(star, resume, end))) {
             pattern = star;
-            name = ++resume;
+            name = resume;
         } else {
             return false;
         }

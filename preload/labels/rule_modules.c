@@ -19,52 +19,44 @@ struct rule_module {
     uint16_t whole[RULE_KEYS_MAX]; /* rules that take every frame of the module */
 };
 
-/* Under the book lock, as all here. */
-static struct {
-    uint16_t n;
-    uint16_t rules[LABEL_RULES_MAX]; /* that take some functions of the module at hand */
-} candidates;
+/* Under the book lock, as all here: the rules that may take functions of the module at hand. */
+static bool is_allowed[LABEL_RULES_MAX];
 
 static uint32_t n_skipped; /* atomic, relaxed: a counter */
 
-/* Splits the rules that may take frames of this module by whether they ask for a function. */
-static void choose_rules(const struct label_rules *rules, const char *path,
+/* Splits the rules that may take frames of this module by whether they ask for a function. False:
+ * none does. */
+static bool choose_rules(const struct label_rules *rules, const char *path,
                          struct rule_module *module)
 {
     struct rule_choice whole = {.settled = 0};
-    candidates.n = 0;
+    bool is_any_allowed = false;
     for (unsigned i = 0; i < rules->n_rules; i++) {
         const struct label_rule *rule = &rules->rules[i];
-        if (!rules->keys[rule->key].is_wanted || !rule_takes_module(rules, rule, path))
-            continue;
-        if (rule->functions.n)
-            candidates.rules[candidates.n++] = (uint16_t)i;
-        else
+        bool is_mine = rules->keys[rule->key].is_wanted && rule_takes_module(rules, rule, path);
+        is_allowed[i] = is_mine && rule->functions.n > 0;
+        is_any_allowed |= is_allowed[i];
+        if (is_mine && !rule->functions.n)
             rule_choice_offer(&whole, rules, i);
     }
     module->n_whole = rule_choice_list(&whole, module->whole);
+    return is_any_allowed;
 }
 
 /* The first rule for each key that takes this function. */
-static unsigned rules_of_function(const struct label_rules *rules,
+static unsigned rules_of_function(const struct rules_in_use *rules,
                                   const struct function_name *function,
                                   uint16_t ret_rules[RULE_KEYS_MAX])
 {
-    uint32_t keys_found = 0;
-    unsigned n = 0;
-    for (unsigned i = 0; i < candidates.n; i++) {
-        const struct label_rule *rule = &rules->rules[candidates.rules[i]];
-        if ((keys_found >> rule->key & 1) ||
-            !rule_takes_function(rules, rule, function->name, function->n_bytes))
-            continue;
-        keys_found |= UINT32_C(1) << rule->key;
-        ret_rules[n++] = candidates.rules[i];
-    }
-    return n;
+    struct rule_choice choice = {.settled = 0};
+    if (!rule_index_offer(rules->index, rules->rules, is_allowed, function->name, function->n_bytes,
+                          &choice))
+        return 0;
+    return rule_choice_list(&choice, ret_rules);
 }
 
 /* Fills in the module up to `n_max` entries; returns how many there are. */
-static uint32_t take_functions(const struct label_rules *rules,
+static uint32_t take_functions(const struct rules_in_use *rules,
                                const struct rule_module_range *range,
                                const struct function_source *functions, struct taken *taken,
                                uint32_t n_max)
@@ -132,11 +124,11 @@ static struct taken *room_for(uint32_t n)
     return region_take(REGION_KEEP, n_bytes);
 }
 
-static void compile_functions(const struct label_rules *rules,
+static void compile_functions(const struct rules_in_use *rules,
                               const struct rule_module_range *range,
                               const struct function_source *functions, struct rule_module *module)
 {
-    uint32_t n = candidates.n ? take_functions(rules, range, functions, NULL, 0) : 0;
+    uint32_t n = take_functions(rules, range, functions, NULL, 0);
     if (!n)
         return;
     struct taken *taken = room_for(n);
@@ -152,15 +144,15 @@ static void compile_functions(const struct label_rules *rules,
     module->taken = taken;
 }
 
-const struct rule_module *rule_module_compile(const struct label_rules *rules,
+const struct rule_module *rule_module_compile(const struct rules_in_use *rules,
                                               const struct rule_module_range *range,
                                               const struct function_source *functions)
 {
     struct rule_module *module = region_take(REGION_KEEP, sizeof *module);
     if (!module)
         return NULL;
-    choose_rules(rules, range->path, module);
-    if (range->limit - range->start <= UINT32_MAX)
+    if (choose_rules(rules->rules, range->path, module) &&
+        range->limit - range->start <= UINT32_MAX)
         compile_functions(rules, range, functions, module);
     return module;
 }

@@ -16,6 +16,7 @@
 
 #include "labels/function_sources.h"
 #include "labels/rule_file.h"
+#include "labels/rule_index.h"
 
 struct rule_module;
 
@@ -24,8 +25,13 @@ struct rule_module_range {
     const char *path;
 };
 
+struct rules_in_use {
+    const struct label_rules *rules;
+    const struct rule_index *index; /* of these rules */
+};
+
 /* NULL: no memory at all. */
-const struct rule_module *rule_module_compile(const struct label_rules *rules,
+const struct rule_module *rule_module_compile(const struct rules_in_use *rules,
                                               const struct rule_module_range *range,
                                               const struct function_source *functions);
 

@@ -19,7 +19,15 @@
 #include "unwind/modules.h"
 #include "unwind/walk.h"
 
-static struct label_rules *rules; /* a mapping of its own, which fork keeps; NULL: no rules */
+/* In a mapping of its own, which fork keeps. */
+struct loaded {
+    struct label_rules rules;
+    struct rule_index index;
+};
+
+/* Fixed at start; NULL: no rules. */
+static struct label_rules *rules;
+static struct rule_index *rules_index;
 
 /* By id. Under the book lock; kept by fork as the modules are. */
 static const struct rule_module *compiled[MODULES_MAX + 1];
@@ -108,7 +116,8 @@ static const struct rule_module *compile(const struct module *module,
                                          const struct function_source *functions)
 {
     struct rule_module_range range = {module->start, module->limit, module->path};
-    return rule_module_compile(rules, &range, functions);
+    struct rules_in_use in_use = {rules, rules_index};
+    return rule_module_compile(&in_use, &range, functions);
 }
 
 /* A frame of the calling thread lies at the address, so the object is there to be read. */
@@ -166,26 +175,32 @@ static void read_symbol_tables(void)
     file_functions_free(functions);
 }
 
+static void use(struct loaded *loaded)
+{
+    rules = &loaded->rules;
+    rules_index = &loaded->index;
+    want_keys();
+    rule_index_build(rules_index, rules);
+    read_symbol_tables();
+}
+
 bool stack_rules_open(char *error, size_t error_bytes)
 {
     struct rule_error at;
     if (!options.rules[0])
         return true;
-    struct label_rules *read = sys_map(sizeof *read);
-    if (!read)
+    struct loaded *loaded = sys_map(sizeof *loaded);
+    if (!loaded)
         return explain(NULL, "there is no memory for it", error, error_bytes);
-    long n_bytes = read_file(options.rules, read->text, sizeof read->text);
-    bool is_good = n_bytes >= 0 && rule_file_parse(read, (size_t)n_bytes, &at);
+    long n_bytes = read_file(options.rules, loaded->rules.text, sizeof loaded->rules.text);
+    bool is_good = n_bytes >= 0 && rule_file_parse(&loaded->rules, (size_t)n_bytes, &at);
     if (!is_good) {
-        sys_unmap(read, sizeof *read);
+        sys_unmap(loaded, sizeof *loaded);
         return n_bytes < 0 ? explain(NULL, reason_of(n_bytes), error, error_bytes)
                            : explain(&at, at.what, error, error_bytes);
     }
-    if (read->n_rules) {
-        rules = read;
-        want_keys();
-        read_symbol_tables();
-    }
+    if (loaded->rules.n_rules)
+        use(loaded);
     message_verbose("label rules from", options.rules);
     return true;
 }

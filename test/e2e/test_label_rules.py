@@ -105,7 +105,8 @@ class Labels(Rules):
 
     def test_a_relative_path_counts_from_the_directory_at_start(self):
         self.rules(self.RULES)
-        _, profile = self.run_profiled(["rule_frames", "chdir", "/", "run"], RULES="x.rules", **EXACT)
+        _, profile = self.run_profiled(["rule_frames", "chdir", "/", "run"], RULES="x.rules",
+                                       **EXACT)
         self.assertIn("cache", profile.label_values("component"))
 
 
@@ -170,8 +171,8 @@ class Processes(Rules):
         hundred = [s for s in profile.samples if s.numbers["bytes"][0] == 100]
         index = profile.index("alloc_space")
         for name in "a", "b":
-            self.assertEqual(sum(s.values[index] for s in hundred if s.labels.get("plugin") == name),
-                             5 * 10 * 100)
+            of_plugin = [s for s in hundred if s.labels.get("plugin") == name]
+            self.assertEqual(sum(s.values[index] for s in of_plugin), 5 * 10 * 100)
         for sample in hundred:
             files = {place.mapping.file for place in sample.locations if place.mapping}
             for name in "a", "b":
@@ -226,7 +227,8 @@ class Check(Rules):
     def lines_of(self, output):
         """What is given, by line of the file: (flat, objects, stacks)."""
         found = re.findall(r"^ *(\S+) +\S+% +(\d+) +(\d+) +(\d+)  \S+=", output, re.M)
-        return {int(line): (flat, int(objects), int(stacks)) for flat, objects, stacks, line in found}
+        return {int(line): (flat, int(objects), int(stacks))
+                for flat, objects, stacks, line in found}
 
     def synthetic(self):
         profile = Profile()
@@ -263,7 +265,8 @@ class Check(Rules):
     def test_it_says_what_the_library_did(self):
         text = Labels.RULES + "\nfile=libc module libc.so.6\nfile=ours module rule_frames\n"
         profile = self.profile(text)
-        output = self.check("--type", "alloc_objects", self.dir / "x.rules", self.profile_paths()[0])
+        output = self.check("--type", "alloc_objects", self.dir / "x.rules",
+                            self.profile_paths()[0])
         for key in "component", "file":
             given = profile.by_label(key, "alloc_objects")
             for value, objects in given.items():

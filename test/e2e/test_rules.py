@@ -26,8 +26,8 @@ class Shipped(Case):
 
     def top_by(self, key, path, kind):
         """labelprof top --by: {value: percent}."""
-        done = subprocess.run([LABELPROF, "top", "--by", key, "--type", kind, "--format", "csv", path],
-                              capture_output=True, text=True, timeout=60)
+        done = subprocess.run([LABELPROF, "top", "--by", key, "--type", kind, "--format", "csv",
+                               path], capture_output=True, text=True, timeout=60)
         self.assertEqual(done.returncode, 0, done.stderr)
         rows = {row["name"]: int(row["flat"]) for row in csv.DictReader(io.StringIO(done.stdout))}
         return {name: 100 * flat / sum(rows.values()) for name, flat in rows.items()}
@@ -50,7 +50,8 @@ class Files(unittest.TestCase):
         for path in paths:
             self.assertEqual(path.suffix, ".rules")
             self.assertTrue(path.read_text().startswith("# "), path)
-            done = subprocess.run([LABELPROF, "rules", "check", path], capture_output=True, text=True)
+            done = subprocess.run([LABELPROF, "rules", "check", path], capture_output=True,
+                                  text=True)
             self.assertEqual((done.returncode, done.stderr), (0, ""))
 
     def test_all_of_them_in_one_file_are_good_too(self):
@@ -253,7 +254,8 @@ class Glibc(Shipped):
                                SAMPLE_BYTES="1")
         self.assertEqual((ended.status, ended.errors), (0, ""))
         profile = pprof.read(self.largest("perl"))
-        self.assertLessEqual({"locale", "users", "directory", "loader"}, profile.label_values("libc"))
+        self.assertLessEqual({"locale", "users", "directory", "loader"},
+                             profile.label_values("libc"))
 
 
 class Redis(RedisServer, Shipped):

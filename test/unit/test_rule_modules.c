@@ -8,6 +8,8 @@
 enum { START = 0x10000, LIMIT = 0x20000 };
 
 static struct label_rules *rules;
+static struct rule_index rules_index;
+static struct rules_in_use in_use;
 
 static void parse(const char *text)
 {
@@ -16,6 +18,8 @@ static void parse(const char *text)
     strcpy(rules->text, text);
     if (!rule_file_parse(rules, strlen(text), &error))
         fail_msg("%u:%u: %s", error.line, error.column, error.what);
+    rule_index_build(&rules_index, rules);
+    in_use = (struct rules_in_use){rules, &rules_index};
 }
 
 /* ---- functions from a list ---- */
@@ -49,7 +53,7 @@ static const struct rule_module *compile(const char *path, const struct function
     struct list list = {.functions = functions, .n = n, .n_after_rewind = n};
     struct function_source source = {next_of_list, rewind_list, &list};
     struct rule_module_range range = {START, LIMIT, path};
-    const struct rule_module *module = rule_module_compile(rules, &range, &source);
+    const struct rule_module *module = rule_module_compile(&in_use, &range, &source);
     assert_non_null(module);
     return module;
 }
@@ -174,6 +178,45 @@ static void a_thousand_random_functions_are_found_as_a_scan_finds_them(void **st
     assert_true(n_found > 1000);
 }
 
+/* Against every pattern of every rule. */
+static void a_thousand_random_patterns_are_found_as_a_scan_finds_them(void **state)
+{
+    (void)state;
+    static char text[1 << 16];
+    size_t n = 0;
+    uint64_t random = 3;
+    for (unsigned i = 0; i < 1000; i++) {
+        char pattern[9];
+        unsigned n_bytes = 1 + next_random(&random) % 8;
+        for (unsigned j = 0; j < n_bytes; j++)
+            pattern[j] = "abab*?"[next_random(&random) % (j < 2 ? 4 : 6)];
+        pattern[n_bytes] = '\0';
+        n += (size_t)sprintf(text + n, "k%u=%u function %s\n", i % 30, i, i % 97 ? pattern : "*");
+    }
+    parse(text);
+    static bool is_allowed[LABEL_RULES_MAX];
+    for (unsigned i = 0; i < rules->n_rules; i++)
+        is_allowed[i] = i % 7 != 0;
+    unsigned n_taken = 0;
+    for (unsigned i = 0; i < 20000; i++) {
+        struct rule_choice scan = {.settled = 0}, found = {.settled = 0};
+        char name[12];
+        unsigned n_bytes = next_random(&random) % 12;
+        for (unsigned j = 0; j < n_bytes; j++)
+            name[j] = "abc"[next_random(&random) % 3];
+        for (unsigned rule = 0; rule < rules->n_rules; rule++)
+            if (is_allowed[rule] &&
+                rule_takes_function(rules, &rules->rules[rule], name, n_bytes))
+                rule_choice_offer(&scan, rules, rule);
+        n_taken += rule_index_offer(&rules_index, rules, is_allowed, name, n_bytes, &found);
+        assert_memory_equal(&found, &scan, sizeof scan);
+    }
+    assert_int_equal(n_taken, 20000); /* "*" is among them */
+    memset(is_allowed, 0, sizeof is_allowed);
+    struct rule_choice none = {.settled = 0};
+    assert_false(rule_index_offer(&rules_index, rules, is_allowed, "ab", 2, &none));
+}
+
 static void a_file_that_changes_between_two_looks_does_no_harm(void **state)
 {
     (void)state;
@@ -186,7 +229,7 @@ static void a_file_that_changes_between_two_looks_does_no_harm(void **state)
         struct list list = {.functions = functions, .n = 2, .n_after_rewind = n_second};
         struct function_source source = {next_of_list, rewind_list, &list};
         struct rule_module_range range = {START, LIMIT, "m"};
-        const struct rule_module *module = rule_module_compile(rules, &range, &source);
+        const struct rule_module *module = rule_module_compile(&in_use, &range, &source);
         assert_string_equal(at(module, 0x100), n_second > 0 ? "0" : "");
         assert_string_equal(at(module, 0x300), n_second > 1 ? "0" : "");
         assert_string_equal(at(module, 0x500), "");
@@ -204,8 +247,8 @@ static bool next_endless(void *context, struct function_name *ret)
     struct endless *endless = context;
     if (endless->at == endless->n)
         return false;
-    *ret = (struct function_name){START + endless->at % 0x8000, START + endless->at % 0x8000 + 1, "f",
-                                  1};
+    uintptr_t start = START + endless->at % 0x8000;
+    *ret = (struct function_name){start, start + 1, "f", 1};
     endless->at++;
     return true;
 }
@@ -225,13 +268,13 @@ static void a_module_without_room_keeps_its_module_rules(void **state)
     struct rule_module_range range = {START, LIMIT, "m"};
     region_take(REGION_KEEP, 16); /* from the first one on the region counts what is fixed */
     size_t before = region_used_bytes(REGION_KEEP);
-    const struct rule_module *module = rule_module_compile(rules, &range, &source);
+    const struct rule_module *module = rule_module_compile(&in_use, &range, &source);
     assert_non_null(module);
     assert_string_equal(at(module, 0x100), "1");
     assert_int_equal(rule_modules_skipped(), 1);
     assert_true(region_used_bytes(REGION_KEEP) - before < 4096);
     endless.n = 1000;
-    module = rule_module_compile(rules, &range, &source);
+    module = rule_module_compile(&in_use, &range, &source);
     assert_string_equal(at(module, 0x100), "01");
     assert_int_equal(rule_modules_skipped(), 1);
 }
@@ -246,7 +289,7 @@ static void without_any_memory_there_is_no_module(void **state)
     struct rule_module_range range = {START, LIMIT, "m"};
     while (region_take(REGION_KEEP, 16))
         continue;
-    assert_null(rule_module_compile(rules, &range, &source));
+    assert_null(rule_module_compile(&in_use, &range, &source));
 }
 
 int main(void)
@@ -258,6 +301,7 @@ int main(void)
         cmocka_unit_test(what_lies_outside_the_module_is_left_out),
         cmocka_unit_test(keys_nobody_wants_are_left_out),
         cmocka_unit_test(a_thousand_random_functions_are_found_as_a_scan_finds_them),
+        cmocka_unit_test(a_thousand_random_patterns_are_found_as_a_scan_finds_them),
         cmocka_unit_test(a_file_that_changes_between_two_looks_does_no_harm),
         cmocka_unit_test(a_module_without_room_keeps_its_module_rules),
         cmocka_unit_test(without_any_memory_there_is_no_module),
