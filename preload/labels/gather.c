@@ -15,11 +15,13 @@
 
 struct view {
     struct label_head head;
+    uint64_t prefix; /* the key's first 8 bytes as a number of that order, zeros after its end */
     const char *key, *value;
 };
 
 struct views {
     size_t n;
+    uint64_t marks; /* one of 64 bits for each key: where none is set no key need be compared */
     struct view at[LABELS_MAX];
 };
 
@@ -71,26 +73,60 @@ static bool is_wanted(const char *key, size_t key_bytes)
 {
     if (options.label_keys[0])
         return text_list_has(options.label_keys, key, key_bytes);
-    return !text_list_has("trace_id,span_id", key, key_bytes);
+    return !((key_bytes == 8 && memcmp(key, "trace_id", 8) == 0) ||
+             (key_bytes == 7 && memcmp(key, "span_id", 7) == 0));
 }
 
-static struct view *find_key(struct views *views, size_t first, const char *key, size_t key_bytes)
+static uint64_t load_4(const char *at)
+{
+    uint32_t word;
+    memcpy(&word, at, sizeof word);
+    return __builtin_bswap32(word);
+}
+
+/* Nearly all comparisons of keys are done with it, without a call. */
+static uint64_t prefix_of(const char *key, size_t key_bytes)
+{
+    if (key_bytes >= 8)
+        return load_4(key) << 32 | load_4(key + 4);
+    if (key_bytes >= 4) /* the two overlap */
+        return load_4(key) << 32 | load_4(key + key_bytes - 4) << 8 * (8 - key_bytes);
+    uint64_t prefix = 0;
+    for (size_t i = 0; i < key_bytes; i++)
+        prefix |= (uint64_t)(unsigned char)key[i] << (56 - 8 * i);
+    return prefix;
+}
+
+static bool is_same_key(const struct view *a, const struct view *b)
+{
+    return a->prefix == b->prefix && a->head.key_bytes == b->head.key_bytes &&
+           (a->head.key_bytes <= 8 || memcmp(a->key + 8, b->key + 8, a->head.key_bytes - 8u) == 0);
+}
+
+static struct view *find_key(struct views *views, size_t first, const struct view *wanted)
 {
     for (size_t i = first; i < views->n; i++)
-        if (views->at[i].head.key_bytes == key_bytes &&
-            memcmp(views->at[i].key, key, key_bytes) == 0)
+        if (is_same_key(&views->at[i], wanted))
             return &views->at[i];
     return NULL;
 }
 
 /* The first to bring a key wins: sources are asked from the highest precedence down. */
+static void add_view(struct views *views, const struct view *view)
+{
+    uint64_t mark = UINT64_C(1) << (view->prefix * UINT64_C(0x9E3779B97F4A7C15) >> 58);
+    if (views->n == LABELS_MAX || ((views->marks & mark) && find_key(views, 0, view)))
+        return;
+    if (view->head.kind != LABEL_NUMBER && !is_wanted(view->key, view->head.key_bytes))
+        return;
+    views->marks |= mark;
+    views->at[views->n++] = *view;
+}
+
 static void add(struct views *views, struct label_head head, const char *key, const char *value)
 {
-    if (views->n == LABELS_MAX || find_key(views, 0, key, head.key_bytes))
-        return;
-    if (head.kind != LABEL_NUMBER && !is_wanted(key, head.key_bytes))
-        return;
-    views->at[views->n++] = (struct view){head, key, value};
+    struct view view = {head, prefix_of(key, head.key_bytes), key, value};
+    add_view(views, &view);
 }
 
 static void add_api_labels(struct views *views, const struct thread_block *block)
@@ -117,22 +153,30 @@ struct foreign {
     size_t first; /* the views from here on are the source's that is being read */
 };
 
+/* The source's own rule for its duplicates; false: it says nothing, it is the first of its key. */
+static bool is_settled(struct foreign *foreign, const struct view *view)
+{
+    struct view *earlier = find_key(foreign->views, foreign->first, view);
+    if (earlier && foreign->reading.last_wins) {
+        earlier->value = view->value;
+        earlier->head.value_bytes = view->head.value_bytes;
+    }
+    return earlier;
+}
+
 static bool add_foreign(struct source_reading *reading, const char *key, size_t key_bytes,
                         const char *value, size_t value_bytes)
 {
     struct foreign *foreign = (struct foreign *)reading;
-    struct view *earlier = find_key(foreign->views, foreign->first, key, key_bytes);
-    if (key_bytes >= 7 && memcmp(key, "pprof::", 7) == 0)
-        return true;
-    if (!earlier)
-        add(foreign->views,
-            (struct label_head){.kind = LABEL_TEXT,
-                                .is_variable = true,
-                                .key_bytes = (uint8_t)key_bytes,
-                                .value_bytes = (uint16_t)value_bytes},
-            key, value);
-    else if (reading->last_wins)
-        earlier->value = value, earlier->head.value_bytes = (uint16_t)value_bytes;
+    struct view view = {.head = {.kind = LABEL_TEXT,
+                                 .is_variable = true,
+                                 .key_bytes = (uint8_t)key_bytes,
+                                 .value_bytes = (uint16_t)value_bytes},
+                        .prefix = prefix_of(key, key_bytes),
+                        .key = key,
+                        .value = value};
+    if (!(key_bytes >= 7 && memcmp(key, "pprof::", 7) == 0) && !is_settled(foreign, &view))
+        add_view(foreign->views, &view);
     return foreign->views->n < LABELS_MAX;
 }
 
@@ -208,6 +252,7 @@ static void add_process_labels(struct views *views)
 static void collect(struct views *views, struct thread_block *block, struct foreign *foreign)
 {
     views->n = 0;
+    views->marks = 0;
     add_api_labels(views, block);
     if (foreign) {
         add_foreign_labels(foreign, LABEL_SOURCE_OTEL);
@@ -224,6 +269,8 @@ static void collect(struct views *views, struct thread_block *block, struct fore
 
 static int compare_keys(const struct view *a, const struct view *b)
 {
+    if (a->prefix != b->prefix)
+        return a->prefix < b->prefix ? -1 : 1;
     size_t n = a->head.key_bytes < b->head.key_bytes ? a->head.key_bytes : b->head.key_bytes;
     int order = memcmp(a->key, b->key, n);
     return order ? order : (int)a->head.key_bytes - (int)b->head.key_bytes;
