@@ -181,42 +181,48 @@ static bool copy_payload(int memory, struct header *header)
     return false;
 }
 
-static void read_names(int memory)
+static bool read_names(int memory)
 {
     struct header header;
     uint32_t other = !context->active;
     if (!copy_payload(memory, &header) || header.published_at_ns == context->published_at_ns ||
         !key_map_parse(&context->maps[other], context->payload, header.payload_bytes))
-        return;
+        return false;
     context->published_at_ns = header.published_at_ns;
     __atomic_store_n(&context->active, other, __ATOMIC_RELEASE); /* pairs with ..._key */
+    return true;
 }
 
-static void look(void)
+static bool look(void)
 {
     struct header header;
     int memory = sys_open_read("/proc/self/mem");
     if (memory < 0)
-        return;
+        return false;
     if (!context->mapping || !read_header(memory, context->mapping, &header))
         __atomic_store_n(&context->mapping, find_mapping(memory), __ATOMIC_RELAXED);
-    if (context->mapping)
-        read_names(memory);
+    bool is_new = context->mapping && read_names(memory);
     sys_close(memory);
+    return is_new;
 }
 
-void process_context_refresh(bool is_alone)
+static bool look_and_note(uint64_t published_at_ns)
+{
+    __atomic_store_n(&context->is_wanted, 0, __ATOMIC_RELAXED);
+    context->looked_at_ns = published_at_ns;
+    bool is_new = look();
+    uint64_t wait_ns = context->mapping ? soon_ns : later_ns;
+    __atomic_store_n(&context->next_try_ns, sys_monotonic_ns() + wait_ns, __ATOMIC_RELAXED);
+    return is_new;
+}
+
+bool process_context_refresh(bool is_alone)
 {
     if (likely(!process_context_is_wanted()) || !lock_try(refresh_lock))
-        return;
+        return false;
     uint64_t now_ns = is_alone ? published_now() : 0;
-    if ((now_ns && now_ns != context->looked_at_ns) || process_context_is_time()) {
-        __atomic_store_n(&context->is_wanted, 0, __ATOMIC_RELAXED);
-        context->looked_at_ns = now_ns;
-        look();
-        __atomic_store_n(&context->next_try_ns,
-                         sys_monotonic_ns() + (context->mapping ? soon_ns : later_ns),
-                         __ATOMIC_RELAXED);
-    }
+    bool is_new = ((now_ns && now_ns != context->looked_at_ns) || process_context_is_time()) &&
+                  look_and_note(now_ns);
     lock_drop(refresh_lock);
+    return is_new;
 }

@@ -27,8 +27,8 @@ bool process_context_is_wanted(void);
 bool process_context_is_time(void);
 
 /* Looks if it is wanted and time, or, in a program of one thread (is_alone), if what was published
- * has changed. May do I/O; inside the profiler, no lock held. */
-void process_context_refresh(bool is_alone);
+ * has changed. True: there is something new. May do I/O; inside the profiler, no lock held. */
+bool process_context_refresh(bool is_alone);
 
 /* Names that changed without a new index are noticed once a cycle. */
 void process_context_new_cycle(void);

@@ -224,7 +224,12 @@ static void publish(struct scan *scan)
     lock_drop(publish_lock);
 }
 
-void sites_scan(void)
+bool sites_want_scan(void)
+{
+    return slot_is_newer_than(__atomic_load_n(&sites->generation_floor, __ATOMIC_RELAXED));
+}
+
+bool sites_scan(void)
 {
     struct scan scan = {.is_first = n_changes(active_list()) == 0};
     uint64_t seen = slot_generation_seen();
@@ -233,6 +238,7 @@ void sites_scan(void)
         publish(&scan);
     /* Whatever is loaded from now on belongs to a later generation than those seen before. */
     __atomic_store_n(&sites->generation_floor, seen, __ATOMIC_RELAXED);
+    return scan.is_changed;
 }
 
 bool sites_is_in_loader(uintptr_t address)

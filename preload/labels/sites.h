@@ -39,9 +39,13 @@ struct site {
 
 bool sites_open(void); /* while the regions are being laid out */
 
-/* Looks through the loaded objects if any came or went. Takes the loader's list lock; holds none of
- * ours meanwhile. */
-void sites_scan(void);
+/* Looks through the loaded objects; true: some came or went. Takes the loader's list lock; holds none
+ * of ours meanwhile. */
+bool sites_scan(void);
+
+/* The calling thread has used thread-local storage of an object that came after the last scan: where
+ * it has labels of such an object, this is true. */
+bool sites_want_scan(void);
 
 bool sites_are_any(void);
 bool sites_get(uint64_t index, struct site *ret); /* false: no more */

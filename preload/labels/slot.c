@@ -84,6 +84,14 @@ void slot_compare(const struct dl_phdr_info *object)
     __atomic_fetch_add(is_same ? &slots->n_agreed : &slots->n_disagreed, 1, __ATOMIC_RELAXED);
 }
 
+bool slot_is_newer_than(uint64_t generation)
+{
+    if (likely(own_dtv()[0].value <= generation) || !is_dtv_known())
+        return false;
+    note_generation(own_dtv()[0].value);
+    return true;
+}
+
 uint64_t slot_generation_seen(void)
 {
     note_generation(own_dtv()[0].value);

@@ -31,6 +31,9 @@ uintptr_t slot_find(const struct slot_place *place, unsigned *n_probes_left);
  * say the same. Until it once did, and after it once didn't, no dtv is read. */
 void slot_compare(const struct dl_phdr_info *object);
 
+/* This thread has touched an object of a later generation. */
+bool slot_is_newer_than(uint64_t generation);
+
 /* The highest generation any dtv was seen in so far. An object loaded later belongs to a later one. */
 uint64_t slot_generation_seen(void);
 

@@ -22,10 +22,16 @@ static struct unloads {
     uint32_t n_closing; /* atomic: dlcloses under way */
 } *unloads; /* in LEDGER: none in the child of fork */
 
+static struct wishes {
+    uint32_t scan;    /* atomic, relaxed: sources_wish_scan */
+    uint32_t is_told; /* atomic, relaxed: the flusher has been woken for what is wanted now */
+} *wishes; /* in LEDGER */
+
 bool sources_open(void)
 {
     unloads = region_fix(REGION_LEDGER, sizeof *unloads);
-    return unloads && sites_open() && readable_open() && process_context_open();
+    wishes = region_fix(REGION_LEDGER, sizeof *wishes);
+    return unloads && wishes && sites_open() && readable_open() && process_context_open();
 }
 
 static bool is_on(void)
@@ -69,28 +75,42 @@ void sources_read(uint64_t source, struct source_reading *reading)
             return;
 }
 
-void sources_refresh(bool is_alone)
+static bool wants_scan(void)
 {
-    if (!is_on())
-        return;
-    sites_scan();
-    process_context_refresh(is_alone);
+    return is_on() && (sites_want_scan() || __atomic_load_n(&wishes->scan, __ATOMIC_RELAXED));
 }
 
 bool sources_want_refresh(void)
 {
-    return process_context_is_wanted();
+    return unlikely(wants_scan()) || process_context_is_wanted();
 }
 
-bool sources_want_refresh_now(void)
+bool sources_take_wish(void)
 {
-    return process_context_is_wanted() && process_context_is_time();
+    return ((is_on() && sites_want_scan()) || (process_context_is_wanted() && process_context_is_time())) &&
+           !__atomic_exchange_n(&wishes->is_told, 1, __ATOMIC_RELAXED);
+}
+
+bool sources_refresh(bool is_alone)
+{
+    if (!is_on())
+        return false;
+    bool is_scan_due = !is_alone || wants_scan();
+    __atomic_store_n(&wishes->scan, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&wishes->is_told, 0, __ATOMIC_RELAXED);
+    bool is_new = is_scan_due && sites_scan();
+    return process_context_refresh(is_alone) || is_new;
 }
 
 bool sources_may_scan_under(uintptr_t caller)
 {
     return is_on() && _r_debug.r_state == RT_CONSISTENT &&
            !sites_is_in_loader(caller);
+}
+
+void sources_wish_scan(void)
+{
+    __atomic_store_n(&wishes->scan, 1, __ATOMIC_RELAXED);
 }
 
 void sources_new_cycle(void)

@@ -28,14 +28,18 @@ void sources_end(void);
  * that has any. Between begin and end. */
 void sources_read(uint64_t source, struct source_reading *reading);
 
-/* Scans if objects came or went, and reads key names if wanted. Takes the loader's list lock and
- * may read /proc/self: outside malloc, or in a program of one thread (is_alone). No lock of ours
- * held. */
-void sources_refresh(bool is_alone);
-
-/* A sample met what a refresh would explain; and another one may be made. */
+/* Something may have come that the calling thread's labels need: a library, or names of attributes.
+ * Cheap. The second is true once for each refresh: it is for those who ask another thread for one. */
 bool sources_want_refresh(void);
-bool sources_want_refresh_now(void);
+bool sources_take_wish(void);
+
+/* For a program of one thread, once a cycle: the next refresh scans, whatever the thread has used. */
+void sources_wish_scan(void);
+
+/* Scans the loaded objects (in a program of one thread, is_alone, only if wanted), and reads key names
+ * if wanted; true: there is something new. Takes the loader's list lock and may read /proc/self:
+ * outside malloc, or in a program of one thread. Inside the profiler, no lock of ours held. */
+bool sources_refresh(bool is_alone);
 
 /* The program may be single-threaded and inside malloc, called by code at `caller`: the loader's
  * list is whole, and it isn't the loader that calls. */

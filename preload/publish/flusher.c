@@ -173,15 +173,16 @@ static bool is_running(void)
 
 bool flusher_refresh_sources(uintptr_t caller)
 {
+    if (likely(!sources_want_refresh()))
+        return false;
     if (is_running() || threads_now() != 0) {
-        if (unlikely(sources_want_refresh_now()))
+        if (sources_take_wish())
             wake_up();
         return false;
     }
     if (thread_stack_left() < INLINE_STACK_BYTES || !sources_may_scan_under(caller))
         return false;
-    sources_refresh(true);
-    return true;
+    return sources_refresh(true);
 }
 
 /* Label sets that came and went within a cycle wait for its end to be forgotten. When they take the
@@ -208,4 +209,5 @@ void flusher_tick(void)
         thread_stack_left() < INLINE_STACK_BYTES)
         return;
     run_cycle(now_ns);
+    sources_wish_scan();
 }

@@ -31,8 +31,8 @@ void flusher_thread_ended(void);
 bool flusher_ask_dump(void);
 
 /* Around gathering a sample's labels, for code at `caller`: label sources that came or went are
- * looked for, at once in a program of one thread (true), else by the flusher, which is woken if
- * something is wanted. Not in a signal handler; inside the profiler, no lock held. */
+ * looked for, if something is wanted: at once in a program of one thread (true: there is something
+ * new), else by the flusher, which is woken. Not in a signal handler; inside the profiler, no lock held. */
 bool flusher_refresh_sources(uintptr_t caller);
 
 /* After a sample: runs a due cycle, or a due dump, if there is no thread to do it. Inside the
