@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 
 #include "base/sys.h"
 #include "base/text.h"
@@ -19,10 +20,12 @@ static int set_paths(struct file_sink *file, const char *path)
 {
     struct line real = line_in(file->path, sizeof(file->path));
     struct line temporary = line_in(file->temporary_path, sizeof(file->temporary_path));
+    const char *slash = strrchr(path, '/');
     line_add(&real, path);
-    line_add(&temporary, path);
-    line_add(&temporary, ".tmp.");
+    line_add_bytes(&temporary, path, slash ? (size_t)(slash + 1 - path) : 0);
+    line_add(&temporary, ".labelprof.");
     line_add_number(&temporary, (uint64_t)sys_getpid());
+    line_add(&temporary, ".tmp");
     return path[0] == '\0' ? -ENOENT : real.is_cut || temporary.is_cut ? -ENAMETOOLONG : 0;
 }
 

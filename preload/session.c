@@ -8,6 +8,7 @@
 #include <sys/resource.h>
 
 #include "base/attributes.h"
+#include "base/lock.h"
 #include "base/message.h"
 #include "base/options.h"
 #include "base/region.h"
@@ -48,10 +49,20 @@ static bool off(const char *what, const char *detail)
     return false;
 }
 
+/* Where the program's address space is limited, an eighth of it at most is ours. */
+static uint64_t ledger_bytes(void)
+{
+    struct rlimit limit;
+    uint64_t bytes = options.max_memory;
+    if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
+        bytes = limit.rlim_cur / 16 < bytes ? limit.rlim_cur / 16 : bytes;
+    return bytes;
+}
+
 /* Labels, thread blocks, unwind rules and modules: a quarter of what the samples may use. */
 static bool open_regions(void)
 {
-    return region_open(options.max_memory, options.max_memory / 4 + (4u << 20)) &&
+    return region_open(ledger_bytes(), ledger_bytes() / 4 + (4u << 20)) &&
            (instance = region_fix(REGION_LEDGER, sizeof *instance)) != NULL && book_open() &&
            cycle_open() && sample_open() && current_open() && thread_open() && gather_open() &&
            dump_open() && flusher_open();
@@ -72,6 +83,7 @@ static bool is_sanitizers_runtime_here(void)
 static bool start(void)
 {
     char error[512];
+    message_open();
     if (getauxval(AT_SECURE))
         return false;
     if (!options_parse(&options, environ, error, sizeof error))
@@ -164,17 +176,70 @@ bool session_owns_instance(void)
            instance->pid == sys_getpid();
 }
 
+/* ---- fork: the kernel does nearly all of it (base/region.h) ---- */
+
+/* A handler that interrupted the profiler forks. The child returns into that section and must be able
+ * to finish it: it gets the ledger as it is, and starts afresh on the way out. */
+static void before_fork(void)
+{
+    if (thread_self.depth)
+        region_keep_on_fork(true);
+}
+
+static void in_parent(void)
+{
+    if (thread_self.depth)
+        region_keep_on_fork(false);
+}
+
+static void start_afresh(void)
+{
+    region_wipe();
+    lock_is_alone = false;
+}
+
+static void in_child(void)
+{
+    sample_forget_draw(); /* or it would cross the same byte as its parent and siblings */
+    if (thread_self.depth) {
+        region_keep_on_fork(false);
+        lock_is_alone = true;
+        __atomic_fetch_or(&thread_self.pending, PENDING_WIPE, __ATOMIC_RELAXED);
+    } else if (__atomic_load_n(&instance->state, __ATOMIC_RELAXED) != INSTANCE_NONE) {
+        start_afresh(); /* another thread was in before_fork just then */
+    }
+}
+
 /* ---- end ---- */
+
+enum { DUMP_STACK_BYTES = 12 * 1024 }; /* what a dump needs below session_end */
+
+/* Asks the kernel for nothing where there is nothing to write: the program may have forbidden itself
+ * more than it needs. */
+static bool has_samples(void)
+{
+    return __atomic_load_n(&state, __ATOMIC_ACQUIRE) == STATE_ON &&
+           __atomic_load_n(&instance->state, __ATOMIC_ACQUIRE) == INSTANCE_READY &&
+           book_counts().samples != 0;
+}
 
 void session_end(void)
 {
+    if (!has_samples()) {
+        message_verbose("no sample was taken; no profile written", NULL);
+        return;
+    }
     if (!session_owns_instance())
         return;
+    if (!thread_has_stack(DUMP_STACK_BYTES)) {
+        message("the process ends on a stack too small to write a profile from", NULL);
+        return;
+    }
     if (!thread_enter()) {
         message("the process ends inside the profiler; no last profile", NULL);
         return;
     }
-    dump_at_exit();
+    dump_all();
     thread_leave();
 }
 
@@ -189,6 +254,8 @@ static void at_exit(void *unused)
 void thread_run_pending(void)
 {
     unsigned pending = __atomic_exchange_n(&thread_self.pending, 0, __ATOMIC_RELAXED);
+    if (pending & PENDING_WIPE)
+        start_afresh();
     if (pending & PENDING_FREES)
         slow_free_deferred();
     signal_run_pending(pending);
@@ -227,14 +294,6 @@ static void leave_ld_preload(void)
         unsetenv("LD_PRELOAD");
 }
 
-/* The child of fork would cross the same byte as its parent and siblings: it draws for itself. All
- * else that a child needs is done by the kernel (base/region.h). */
-static void draw_anew(void)
-{
-    if (__atomic_load_n(&state, __ATOMIC_ACQUIRE) == STATE_ON)
-        sample_forget_draw();
-}
-
 /* Registered before the program's own, atexit handlers run after them and after all static
  * destructors; with no object of its own, __cxa_atexit is not undone by an unload. */
 __attribute__((constructor)) static void construct(void)
@@ -245,7 +304,7 @@ __attribute__((constructor)) static void construct(void)
     if (!session_is_on())
         return;
     sources_refresh(false);
-    pthread_atfork(NULL, NULL, draw_anew);
+    pthread_atfork(before_fork, in_parent, in_child);
     thread_open_main();
     __cxa_atexit(at_exit, NULL, NULL);
     __cxa_at_quick_exit(at_exit, NULL);

@@ -17,6 +17,9 @@ struct lock {
     uint32_t state; /* 0 free, 1 held, 2 held and somebody may be waiting */
 };
 
+/* In the child of a fork that kept the ledger: who holds a lock there is gone. Nobody waits. */
+extern bool lock_is_alone __attribute__((visibility("hidden")));
+
 void lock_wait(struct lock *lock); /* the slow half of lock_take */
 void lock_wake(struct lock *lock); /* the slow half of lock_drop */
 

@@ -5,6 +5,9 @@
 #ifndef LABELPROF_BASE_MESSAGE_H
 #define LABELPROF_BASE_MESSAGE_H
 
+/* Notes what stderr is now. Later, when fd 2 has become something else, nothing is written to it. */
+void message_open(void);
+
 /* "labelprof: <what>" and, unless NULL, ": <detail>". */
 void message(const char *what, const char *detail);
 /* The same, only at LABELPROF_VERBOSE=1. */

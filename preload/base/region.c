@@ -13,41 +13,78 @@ static struct {
     unsigned char *start;
     size_t size_bytes;
     size_t fixed_bytes; /* the head and what region_fix gave out */
+    size_t open_bytes;  /* usable so far, a multiple of OPEN_STEP_BYTES; atomic */
 } regions[REGION_COUNT]; /* written by region_open and region_fix, before anybody else reads */
 
-enum { HEAD_BYTES = 64, GRAIN_BYTES = 16, LINE_BYTES = 64 };
+enum { HEAD_BYTES = 64, GRAIN_BYTES = 16, LINE_BYTES = 64, OPEN_STEP_BYTES = 1 << 20 };
 
 static struct region_head *head_of(enum region region)
 {
     return (struct region_head *)regions[region].start;
 }
 
+/* Memory is opened step by step, so that mlockall and strict overcommit count what is used. Threads
+ * that do it at once open the same or more. */
+static bool open_up_to(enum region region, size_t limit_bytes)
+{
+    size_t open_bytes = __atomic_load_n(&regions[region].open_bytes, __ATOMIC_RELAXED);
+    if (likely(limit_bytes <= open_bytes))
+        return true;
+    size_t wanted = round_up(limit_bytes, OPEN_STEP_BYTES);
+    wanted = wanted < regions[region].size_bytes ? wanted : regions[region].size_bytes;
+    if (!sys_open(regions[region].start, wanted))
+        return false;
+    while (open_bytes < wanted &&
+           !__atomic_compare_exchange_n(&regions[region].open_bytes, &open_bytes, wanted, true,
+                                        __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+        continue;
+    return true;
+}
+
 static bool reserve(enum region region, size_t bytes)
 {
-    unsigned char *start = sys_map(bytes);
+    unsigned char *start = sys_reserve(bytes);
     if (!start)
         return false;
-    if (region == REGION_LEDGER && !sys_wipe_on_fork(start, bytes)) {
-        sys_unmap(start, bytes);
-        return false;
-    }
     regions[region].start = start;
     regions[region].size_bytes = bytes;
     regions[region].fixed_bytes = HEAD_BYTES;
-    return true;
+    regions[region].open_bytes = 0;
+    if ((region != REGION_LEDGER || sys_wipe_on_fork(start, bytes)) && open_up_to(region, HEAD_BYTES))
+        return true;
+    sys_unmap(start, bytes);
+    return false;
 }
 
 bool region_open(size_t ledger_bytes, size_t keep_bytes)
 {
-    return reserve(REGION_KEEP, round_up(keep_bytes, PAGE_BYTES)) &&
-           reserve(REGION_LEDGER, round_up(ledger_bytes, PAGE_BYTES));
+    if (!reserve(REGION_KEEP, round_up(keep_bytes, PAGE_BYTES)))
+        return false;
+    if (reserve(REGION_LEDGER, round_up(ledger_bytes, PAGE_BYTES)))
+        return true;
+    sys_unmap(regions[REGION_KEEP].start, regions[REGION_KEEP].size_bytes);
+    return false;
+}
+
+void region_keep_on_fork(bool is_kept)
+{
+    void *start = regions[REGION_LEDGER].start;
+    if (is_kept)
+        sys_keep_on_fork(start, regions[REGION_LEDGER].size_bytes);
+    else
+        sys_wipe_on_fork(start, regions[REGION_LEDGER].size_bytes);
+}
+
+void region_wipe(void)
+{
+    sys_wipe(regions[REGION_LEDGER].start, regions[REGION_LEDGER].size_bytes);
 }
 
 void *region_fix(enum region region, size_t bytes)
 {
     size_t from = regions[region].fixed_bytes;
     size_t want = round_up(bytes, LINE_BYTES);
-    if (want > regions[region].size_bytes - from)
+    if (want > regions[region].size_bytes - from || !open_up_to(region, from + want))
         return NULL;
     regions[region].fixed_bytes = from + want;
     return regions[region].start + from;
@@ -66,7 +103,8 @@ void *region_take(enum region region, size_t bytes)
             return NULL;
     } while (!__atomic_compare_exchange_n(&head->used_bytes, &used, from + want, true,
                                           __ATOMIC_RELAXED, __ATOMIC_RELAXED));
-    return regions[region].start + from;
+    /* What can't be opened is spent all the same: a budget too large for the machine's. */
+    return open_up_to(region, from + want) ? regions[region].start + from : NULL;
 }
 
 size_t region_used_bytes(enum region region)

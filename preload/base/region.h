@@ -23,6 +23,12 @@ enum region { REGION_LEDGER, REGION_KEEP, REGION_COUNT };
 /* Reserve both. Called once per process image, before the first region_take. False: no memory. */
 bool region_open(size_t ledger_bytes, size_t keep_bytes);
 
+/* For a fork whose own thread is inside the profiler: its child must be able to finish what it is
+ * doing before it starts afresh (region_wipe). */
+void region_keep_on_fork(bool is_kept);
+/* LEDGER is empty again, as in a child of fork. */
+void region_wipe(void);
+
 /* A place at a fixed address, for tables that must be found again: in the child of fork it is at
  * the same address, zeroed (LEDGER) or as it was (KEEP). Only between region_open and the first
  * region_take. Locks live in LEDGER, also those that guard KEEP: the child finds them free. NULL:

@@ -34,6 +34,28 @@ void *sys_map(size_t bytes)
     return at < 0 && at > -4096 ? NULL : (void *)at;
 }
 
+void *sys_reserve(size_t bytes)
+{
+    long at = sys_call(SYS_mmap, 0, (long)bytes, PROT_NONE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return at < 0 && at > -4096 ? NULL : (void *)at;
+}
+
+bool sys_open(void *start, size_t bytes)
+{
+    return sys_call(SYS_mprotect, (long)start, (long)bytes, PROT_READ | PROT_WRITE, 0, 0, 0) == 0;
+}
+
+void sys_wipe(void *start, size_t bytes)
+{
+    sys_call(SYS_madvise, (long)start, (long)bytes, MADV_DONTNEED, 0, 0, 0);
+}
+
+void sys_keep_on_fork(void *start, size_t bytes)
+{
+    sys_call(SYS_madvise, (long)start, (long)bytes, MADV_KEEPONFORK, 0, 0, 0);
+}
+
 void sys_unmap(void *start, size_t bytes)
 {
     sys_call(SYS_munmap, (long)start, (long)bytes, 0, 0, 0, 0);

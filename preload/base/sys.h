@@ -18,8 +18,14 @@ long sys_call(long number, long a, long b, long c, long d, long e, long f);
 /* Fresh zeroed private pages, address space only until touched. NULL if refused. */
 void *sys_map(size_t bytes);
 void sys_unmap(void *start, size_t bytes);
+/* Address space alone, not even countable as memory, until sys_open makes a part of it usable. */
+void *sys_reserve(size_t bytes);
+bool sys_open(void *start, size_t bytes);
+/* The pages are zero again. */
+void sys_wipe(void *start, size_t bytes);
 /* Linux 4.14: the child of fork finds these pages zeroed. False if the kernel can't. */
 bool sys_wipe_on_fork(void *start, size_t bytes);
+void sys_keep_on_fork(void *start, size_t bytes);
 
 int sys_open_read(const char *path);
 long sys_read(int fd, void *buffer, size_t bytes);

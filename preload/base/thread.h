@@ -24,6 +24,8 @@ struct thread_state {
     uint8_t lg_factor;    /* the interval was sample_bytes << lg_factor when it was drawn */
     uint8_t pending;      /* enum thread_pending: what waits for depth 0 */
     uint8_t pending_exit_signal;
+    uint8_t is_counted;   /* the flusher counts this thread among the program's */
+    uint8_t is_over;      /* its last act is done: it gets no block any more */
     uint8_t is_private;   /* what this thread allocates now is the profiler's: see below */
     uint8_t is_in_handler; /* the last walk passed a signal's frame */
     uint64_t random;      /* generator state, 0: not seeded */
@@ -35,7 +37,7 @@ struct thread_state {
     uintptr_t stack_low, stack_high; /* 0: unknown */
 };
 
-enum thread_pending { PENDING_FREES = 1, PENDING_DUMP = 2, PENDING_EXIT = 4 };
+enum thread_pending { PENDING_FREES = 1, PENDING_DUMP = 2, PENDING_EXIT = 4, PENDING_WIPE = 8 };
 
 extern __thread struct thread_state thread_self
     __attribute__((tls_model("initial-exec"), visibility("hidden")));
@@ -60,6 +62,16 @@ static inline void thread_leave(void)
     if (unlikely(thread_self.pending))
         thread_run_pending();
 }
+
+/* At least `bytes` are left below the caller, on whatever stack it is. A signal's stack may be tiny,
+ * and the kernel knows it; a stack of the program's making (coroutines) is taken to be large enough
+ * for malloc's usual depth. */
+bool thread_has_stack(size_t bytes);
+
+/* `at_exit` runs in each watched thread, outside the profiler, after the program's own thread-specific
+ * destructors. From the constructor. */
+void thread_exit_open(void (*at_exit)(void));
+void thread_exit_watch(void);
 
 /* Between these two the thread's malloc, calloc and realloc are served from the early arena, not
  * from the program's heap, and never sampled: loading libunwind allocates. With nothing remaining,

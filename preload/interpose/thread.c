@@ -37,9 +37,6 @@ struct start {
 static struct lock *starts_lock; /* in LEDGER: free in the child of fork */
 static struct pool *starts;      /* in KEEP */
 
-static pthread_key_t key;
-static bool has_key;
-
 bool thread_open(void)
 {
     starts_lock = region_fix(REGION_LEDGER, sizeof *starts_lock);
@@ -47,26 +44,22 @@ bool thread_open(void)
     return starts_lock && starts;
 }
 
-/* Runs as a thread-specific destructor. It puts itself off to the last round, so that the program's
- * own destructors still run with their labels; the value counts the rounds. */
-static void on_thread_exit(void *round)
+static void on_thread_exit(void)
 {
-    if ((uintptr_t)round < PTHREAD_DESTRUCTOR_ITERATIONS) {
-        pthread_setspecific(key, (void *)((uintptr_t)round + 1));
-        return;
-    }
     if (thread_enter()) {
         current_forget();
+        thread_self.is_over = true;
         thread_leave();
     }
-    flusher_thread_ended();
+    if (thread_self.is_counted)
+        flusher_thread_ended();
 }
 
 void thread_open_main(void)
 {
-    has_key = pthread_key_create(&key, on_thread_exit) == 0;
-    if (has_key)
-        pthread_setspecific(key, (void *)1);
+    thread_exit_open(on_thread_exit);
+    thread_self.is_counted = true;
+    thread_exit_watch();
 }
 
 static struct start *start_get(void)
@@ -141,8 +134,8 @@ static void note_stack(size_t stack_bytes)
 static void begin_thread(const struct start *start)
 {
     note_stack(start->stack_bytes);
-    if (has_key)
-        pthread_setspecific(key, (void *)1);
+    thread_self.is_counted = true;
+    thread_exit_watch();
     current_name_is(start->name);
     if (thread_self.block)
         thread_self.block->start_routine = start->routine
@@ -171,9 +164,6 @@ static int thread_main_c11(void *argument)
 /* Counted before it exists, so that its end can't come first. */
 static void expect_thread(void)
 {
-    uint64_t remaining = thread_begin_private();
-    unwind_load_compiler_if_wanted();
-    thread_end_private(remaining);
     if (thread_enter()) {
         flusher_refresh_sources(0);
         thread_leave();

@@ -50,11 +50,12 @@ struct thread_block *current_block(void)
 {
     if (likely(thread_self.block != NULL))
         return thread_self.block;
-    struct thread_block *block = get(&pools->blocks, sizeof *block);
+    struct thread_block *block = thread_self.is_over ? NULL : get(&pools->blocks, sizeof *block);
     if (!block)
         return NULL;
     memset(block, 0, sizeof *block);
     thread_self.block = block;
+    thread_exit_watch();
     return block;
 }
 

@@ -19,7 +19,7 @@ enum {
     READ_TRIES = 3, /* of a header that changes under us */
 };
 /* From one look to the next, with and without a mapping to look at. */
-static const uint64_t soon_ns = 10 * 1000 * 1000, later_ns = 1000 * 1000 * 1000;
+static const uint64_t soon_ns = 100 * 1000 * 1000, later_ns = 1000 * 1000 * 1000;
 
 /* As in memory. */
 struct header {

@@ -53,8 +53,9 @@ bool sources_begin(void)
 
 void sources_end(void)
 {
-    /* Release pairs with the acquire in wait_for_readers. */
-    __atomic_fetch_sub(&unloads->n_reading, 1, __ATOMIC_RELEASE);
+    /* None in a child that a handler forked meanwhile. Release pairs with wait_for_readers. */
+    if (likely(__atomic_load_n(&unloads->n_reading, __ATOMIC_RELAXED) != 0))
+        __atomic_fetch_sub(&unloads->n_reading, 1, __ATOMIC_RELEASE);
 }
 
 static bool read_site(const struct site *site, struct source_reading *reading)
@@ -125,7 +126,7 @@ void sources_new_cycle(void)
 static void wait_for_readers(void)
 {
     for (int i = 0; i < UNLOAD_WAITS && thread_self.depth == 0; i++) {
-        /* Acquire pairs with the release in sources_end: it is done with what may go. */
+        /* It acquires, too: pairs with the release in sources_end, done with what may go. */
         uint32_t n_reading = __atomic_load_n(&unloads->n_reading, __ATOMIC_SEQ_CST);
         if (n_reading == 0)
             return;

@@ -59,13 +59,6 @@ static kernel_sigset block_signals(void)
     return before;
 }
 
-static bool is_pending(int signal_number)
-{
-    kernel_sigset pending = 0;
-    sys_call(SYS_rt_sigpending, (long)&pending, KERNEL_SIGSET_BYTES, 0, 0, 0, 0);
-    return pending >> (signal_number - 1) & 1;
-}
-
 static void swallow(int signal_number)
 {
     kernel_sigset set = UINT64_C(1) << (signal_number - 1);
@@ -73,24 +66,14 @@ static void swallow(int signal_number)
     sys_call(SYS_rt_sigtimedwait, (long)&set, 0, (long)&now, KERNEL_SIGSET_BYTES, 0, 0);
 }
 
-struct signal_state {
-    kernel_sigset mask;
-    bool had_xfsz, had_pipe;
-};
-
-static struct signal_state hold_signals(void)
+/* A failed write leaves its signal pending: it was not the program's doing. */
+static void let_signals_go(kernel_sigset before, int error)
 {
-    struct signal_state state = {block_signals(), is_pending(SIGXFSZ), is_pending(SIGPIPE)};
-    return state;
-}
-
-static void let_signals_go(struct signal_state state)
-{
-    if (!state.had_xfsz && is_pending(SIGXFSZ))
+    if (error == -EFBIG)
         swallow(SIGXFSZ);
-    if (!state.had_pipe && is_pending(SIGPIPE))
+    if (error == -EPIPE)
         swallow(SIGPIPE);
-    sys_call(SYS_rt_sigprocmask, SIG_SETMASK, (long)&state.mask, 0, KERNEL_SIGSET_BYTES, 0, 0);
+    sys_call(SYS_rt_sigprocmask, SIG_SETMASK, (long)&before, 0, KERNEL_SIGSET_BYTES, 0, 0);
 }
 
 /* ---- writing; under the publish lock ---- */
@@ -136,22 +119,24 @@ static int write_type(size_t type, const char *path)
         say_failed(path, error);
     else
         message_verbose("wrote", path);
-    return error ? -1 : 0;
+    return error;
 }
 
 static int dump(uint64_t type_bits, const char *path)
 {
-    int result = 0;
-    struct signal_state signals = hold_signals();
+    int first_error = 0;
+    kernel_sigset before = block_signals();
     lock_take(&publisher->lock);
     publisher->n_dumps++;
     cycle_publish();
     for (size_t i = 0; i < ARRAY_LENGTH(types); i++)
-        if (type_bits & types[i].bit)
-            result |= write_type(i, path);
+        if (type_bits & types[i].bit) {
+            int error = write_type(i, path);
+            first_error = first_error ? first_error : error;
+        }
     lock_drop(&publisher->lock);
-    let_signals_go(signals);
-    return result;
+    let_signals_go(before, first_error);
+    return first_error ? -1 : 0;
 }
 
 void dump_publish(void)
@@ -165,14 +150,6 @@ void dump_publish(void)
 int dump_all(void)
 {
     return dump(options.profiles, NULL);
-}
-
-void dump_at_exit(void)
-{
-    if (book_counts().samples)
-        dump_all();
-    else
-        message_verbose("no sample was taken; no profile written", NULL);
 }
 
 int dump_one(const char *type, const char *path)

@@ -20,8 +20,6 @@ void dump_publish(void);
 
 /* Writes each of LABELPROF_PROFILES to LABELPROF_OUT. */
 int dump_all(void);
-/* At exit: the same, but nothing if no sample was ever taken. */
-void dump_at_exit(void);
 /* One type ("heap", "allocs") to `path`, or to LABELPROF_OUT if NULL. */
 int dump_one(const char *type, const char *path);
 

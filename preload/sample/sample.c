@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "sample/sample.h"
 
-#include <signal.h>
-#include <sys/syscall.h>
-
 #include "base/lock.h"
 #include "base/options.h"
 #include "base/pool.h"
@@ -92,28 +89,10 @@ static void draw(void)
 /* Any seed is good; threads and processes must differ. */
 static void seed(void)
 {
-    uint64_t mixed = sys_monotonic_ns() ^ (uint64_t)sys_gettid() << 40 ^ (uintptr_t)&thread_self;
+    uint64_t mixed = sys_monotonic_ns() ^ __builtin_ia32_rdtsc() << 20 ^ (uintptr_t)&thread_self;
     thread_self.random = (mixed * UINT64_C(0x9E3779B97F4A7C15)) | 1;
     for (int i = 0; i < 4; i++)
         poisson_random(&thread_self.random);
-}
-
-/* Not on the thread's own stack: a signal's stack may be tiny, and the kernel knows it; a stack of
- * the program's making (coroutines) is taken to be large enough for malloc's usual depth. */
-static bool has_room_elsewhere(void)
-{
-    stack_t stack = {0};
-    uintptr_t here = (uintptr_t)__builtin_frame_address(0);
-    sys_call(SYS_sigaltstack, 0, (long)&stack, 0, 0, 0, 0);
-    uintptr_t low = (uintptr_t)stack.ss_sp;
-    bool is_on_it = here >= low && here - low < stack.ss_size;
-    return !is_on_it || here - low >= STACK_NEEDED_BYTES;
-}
-
-static bool has_room(void)
-{
-    size_t left = thread_stack_left();
-    return left ? left >= STACK_NEEDED_BYTES : has_room_elsewhere();
 }
 
 bool sample_due(size_t size, uint8_t *ret_lg_factor)
@@ -126,7 +105,7 @@ bool sample_due(size_t size, uint8_t *ret_lg_factor)
     }
     *ret_lg_factor = thread_self.lg_factor;
     draw(); /* now, so that nothing is pending if the allocator throws */
-    if (likely(thread_self.depth == 0) && has_room())
+    if (likely(thread_self.depth == 0) && thread_has_stack(STACK_NEEDED_BYTES))
         return true;
     book_count_refused();
     return false;
