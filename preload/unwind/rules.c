@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "unwind/rules.h"
 
+#include <sys/auxv.h>
+
 #include "base/sys.h"
 #include "unwind/call.h"
 #include "unwind/cfi.h"
 #include "unwind/compile.h"
 #include "unwind/find.h"
+#include "unwind/modules.h"
 
 #define KEY_TAKEN (~UINT64_C(0)) /* a writer is in the slot; no code has this address */
 #define ADDRESS_OF(key) ((key) & ((UINT64_C(1) << RULES_ADDRESS_BITS) - 1))
@@ -76,6 +79,14 @@ static uint64_t guess_at(uintptr_t address)
     return call_ends_at(address + 1) ? RULE_GUESS : RULE_NOT_CODE;
 }
 
+/* The loader calls libraries' constructors from its entry code, the one part of it without a
+ * description: nobody called that. */
+static bool is_in_loader(uint32_t module_id)
+{
+    const struct module *module = modules_get(module_id);
+    return module && module->start - module->file_offset == getauxval(AT_BASE);
+}
+
 /* False: the rule is good for now, and not to be remembered. */
 static bool find_out(uintptr_t address, uintptr_t stack_left_bytes, uint64_t *ret_rule)
 {
@@ -91,7 +102,7 @@ static bool find_out(uintptr_t address, uintptr_t stack_left_bytes, uint64_t *re
     }
     uint64_t rule = cfi_rule(&tables, address);
     if (rule == RULE_GUESS)
-        rule = guess_at(address);
+        rule = is_in_loader(module) ? RULE_OUTERMOST : guess_at(address);
     bool is_lasting = rule != RULE_NONE || compile_rule(&tables, address, stack_left_bytes, &rule);
     *ret_rule = rule | (uint64_t)module << RULES_ADDRESS_BITS;
     return is_lasting;
