@@ -357,7 +357,7 @@ class UnixConnection(http.client.HTTPConnection):
 
 class Nginx(Real):
     CONF = textwrap.dedent("""
-        daemon {daemon}; user root root; worker_processes 2; pid {dir}/pid; error_log {dir}/error.log;
+        daemon {daemon}; {user} worker_processes 2; pid {dir}/pid; error_log {dir}/error.log;
         events {{ worker_connections 64; }}
         http {{
             access_log {dir}/access.log; gzip on; gzip_min_length 1; gzip_types text/plain;
@@ -371,7 +371,7 @@ class Nginx(Real):
     def prepare(self, daemon):
         (self.dir / "www").mkdir()
         (self.dir / "www" / "page").write_text("hello " * 20000)
-        (self.dir / "conf").write_text(self.CONF.format(dir=self.dir, daemon=daemon))
+        (self.dir / "conf").write_text(self.CONF.format(user="user root root;" if os.geteuid() == 0 else "", dir=self.dir, daemon=daemon))
         self.argv = ["/usr/sbin/nginx", "-c", str(self.dir / "conf"), "-p", str(self.dir)]
         self.options = dict(SMALL, OUT=f"{self.dir}/labelprof.%e.%p.%t.pb.gz")
 
