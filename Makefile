@@ -31,7 +31,7 @@ READER_SRC := $(wildcard encoder/reader*.c)
 ENC_SRC := $(filter-out $(READER_SRC),$(wildcard encoder/*.c))
 CLI_SRC := $(wildcard cli/*.c) $(READER_SRC)
 # What the options, the rules and the encoder stand on.
-CLI_BASE := $(patsubst %,preload/%.c,base/options base/text base/sys labels/rule_file \
+CLI_BASE := $(patsubst %,preload/%.c,base/options base/label_text base/signal_names base/text base/sys labels/rule_file \
             labels/rule_match)
 GEN_SRC := $(patsubst encoder/%.proto,$(B)/gen/encoder/%.pb-c.c,$(wildcard encoder/*.proto))
 

@@ -80,10 +80,13 @@ static bool is_sanitizers_runtime_here(void)
     return __asan_init || __tsan_init || __msan_init;
 }
 
+static void run_pending(unsigned pending);
+
 static bool start(void)
 {
     char error[512];
     message_open();
+    thread_on_pending(run_pending);
     if (getauxval(AT_SECURE))
         return false;
     if (!options_parse(&options, environ, error, sizeof error))
@@ -251,9 +254,8 @@ static void at_exit(void *unused)
 
 /* ---- what waits for a thread to come out of the profiler ---- */
 
-void thread_run_pending(void)
+static void run_pending(unsigned pending)
 {
-    unsigned pending = __atomic_exchange_n(&thread_self.pending, 0, __ATOMIC_RELAXED);
     if (pending & PENDING_WIPE)
         start_afresh();
     if (pending & PENDING_FREES)

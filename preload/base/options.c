@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/attributes.h"
+#include "base/signal_names.h"
 #include "base/text.h"
 
 struct options options;
@@ -110,53 +111,6 @@ static bool read_choices(const struct option_row *row, const char *text, uint64_
     return bits != 0;
 }
 
-static const struct {
-    const char *name;
-    int number;
-} signal_names[] = {
-    {"HUP", SIGHUP},   {"INT", SIGINT},   {"QUIT", SIGQUIT},     {"ILL", SIGILL},
-    {"TRAP", SIGTRAP}, {"ABRT", SIGABRT}, {"BUS", SIGBUS},       {"FPE", SIGFPE},
-    {"KILL", SIGKILL}, {"USR1", SIGUSR1}, {"SEGV", SIGSEGV},     {"USR2", SIGUSR2},
-    {"PIPE", SIGPIPE}, {"ALRM", SIGALRM}, {"TERM", SIGTERM},     {"STKFLT", SIGSTKFLT},
-    {"CHLD", SIGCHLD}, {"CONT", SIGCONT}, {"STOP", SIGSTOP},     {"TSTP", SIGTSTP},
-    {"TTIN", SIGTTIN}, {"TTOU", SIGTTOU}, {"URG", SIGURG},       {"XCPU", SIGXCPU},
-    {"XFSZ", SIGXFSZ}, {"VTALRM", SIGVTALRM}, {"PROF", SIGPROF}, {"WINCH", SIGWINCH},
-    {"IO", SIGIO},     {"POLL", SIGPOLL}, {"PWR", SIGPWR},       {"SYS", SIGSYS},
-};
-
-/* glibc keeps 32 and 33 for itself: the program's SIGRTMIN is 34. */
-enum { RT_FIRST = 34, RT_LAST = 64 };
-
-static int real_time_signal(const char *name, size_t n_bytes)
-{
-    bool from_min = n_bytes >= 5 && memcmp(name, "RTMIN", 5) == 0;
-    bool from_max = n_bytes >= 5 && memcmp(name, "RTMAX", 5) == 0;
-    uint64_t step = 0;
-    if (!from_min && !from_max)
-        return 0;
-    if (n_bytes > 5) {
-        if (name[5] != (from_min ? '+' : '-') || !text_to_number(name + 6, n_bytes - 6, &step))
-            return 0;
-        if (step > RT_LAST - RT_FIRST)
-            return 0;
-    }
-    return from_min ? RT_FIRST + (int)step : RT_LAST - (int)step;
-}
-
-int option_signal_number(const char *name, size_t n_bytes)
-{
-    uint64_t number;
-    if (text_to_number(name, n_bytes, &number))
-        return number >= 1 && number <= RT_LAST && number != 32 && number != 33 ? (int)number : 0;
-    if (n_bytes > 3 && memcmp(name, "SIG", 3) == 0)
-        name += 3, n_bytes -= 3;
-    for (size_t i = 0; i < ARRAY_LENGTH(signal_names); i++)
-        if (strlen(signal_names[i].name) == n_bytes &&
-            memcmp(signal_names[i].name, name, n_bytes) == 0)
-            return signal_names[i].number;
-    return real_time_signal(name, n_bytes);
-}
-
 static bool can_be_caught(int number)
 {
     return number != 0 && number != SIGKILL && number != SIGSTOP;
@@ -183,7 +137,7 @@ static bool read_signals(const char *text, uint64_t *ret)
     uint64_t bits = 0;
     while (*text) {
         size_t n = strcspn(text, ",");
-        int number = option_signal_number(text, n);
+        int number = signal_number(text, n);
         if (!ends_a_program(number))
             return false;
         bits |= UINT64_C(1) << (number - 1);
@@ -193,74 +147,12 @@ static bool read_signals(const char *text, uint64_t *ret)
     return true;
 }
 
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c |= 0x20;
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-/* One percent-encoded part up to any of `stops`; what does not fit in `capacity` is counted but
- * not stored. */
-static bool decode_part(const char **cursor, const char *stops, char *out, size_t capacity,
-                        size_t *ret_bytes)
-{
-    size_t n_bytes = 0;
-    const char *at = *cursor;
-    for (; *at && !strchr(stops, *at); at++) {
-        char byte = *at;
-        if (byte == '%') {
-            int high = hex_digit(at[1]);
-            int low = high < 0 ? -1 : hex_digit(at[2]);
-            if (low < 0)
-                return false;
-            byte = (char)(high << 4 | low);
-            at += 2;
-        }
-        if (n_bytes < capacity)
-            out[n_bytes] = byte;
-        n_bytes++;
-    }
-    *cursor = at;
-    *ret_bytes = n_bytes;
-    return true;
-}
-
-bool option_next_label(const char **cursor, struct label_text *label, bool *is_bad)
-{
-    *is_bad = false;
-    if (!**cursor)
-        return false;
-    *is_bad = true;
-    size_t key_bytes, value_bytes;
-    if (!decode_part(cursor, "=,", label->key, LABEL_KEY_BYTES, &key_bytes) || **cursor != '=')
-        return false;
-    ++*cursor;
-    if (!decode_part(cursor, ",", label->value, sizeof label->value, &value_bytes))
-        return false;
-    if (key_bytes < 1 || key_bytes > LABEL_KEY_BYTES || memchr(label->key, '\0', key_bytes))
-        return false;
-    label->key[key_bytes] = '\0';
-    if (strncmp(label->key, "pprof::", 7) == 0)
-        return false;
-    if (**cursor == ',')
-        ++*cursor;
-    label->key_bytes = key_bytes;
-    if (value_bytes > sizeof label->value)
-        value_bytes = sizeof label->value;
-    label->value_bytes = text_cut_at_character(label->value, value_bytes, LABEL_VALUE_BYTES);
-    label->value[label->value_bytes] = '\0';
-    *is_bad = false;
-    return true;
-}
-
 static bool are_labels(const char *text)
 {
     struct label_text label;
     bool is_bad;
     int n_labels = 0;
-    while (option_next_label(&text, &label, &is_bad))
+    while (label_text_next(&text, &label, &is_bad))
         n_labels++;
     return !is_bad && n_labels <= LABELS_MAX;
 }
@@ -303,7 +195,7 @@ bool option_read(const struct option_row *row, const char *text, struct options 
     case OPTION_CHOICES:
         return read_choices(row, text, number);
     case OPTION_SIGNAL:
-        *number = (uint64_t)option_signal_number(text, strlen(text));
+        *number = (uint64_t)signal_number(text, strlen(text));
         return !*text || can_be_caught((int)*number);
     case OPTION_SIGNALS:
         return read_signals(text, number);

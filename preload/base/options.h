@@ -13,6 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/label_text.h"
+
 enum { OPTION_TEXT_BYTES = 4096, STACK_DEPTH_MAX = 512 };
 
 enum profile_type { PROFILE_HEAP = 1, PROFILE_ALLOCS = 2 };                     /* bit set */
@@ -78,18 +80,5 @@ bool options_parse(struct options *ret, char *const *environment, char *error, s
 
 /* One variable; NULL text is its default. Exposed for tests. */
 bool option_read(const struct option_row *row, const char *text, struct options *ret);
-
-/* Signal number of "TERM", "SIGTERM", "RTMIN+3", "RTMAX-1" or "15"; 0: not a signal. */
-int option_signal_number(const char *name, size_t n_bytes);
-
-/* Decodes the next `key=value` of a LABELPROF_LABELS text at *cursor into key and value (sizes as
- * the label limits; longer ones are cut). False at the end or, with *is_bad set, on a syntax error. */
-enum { LABEL_KEY_BYTES = 64, LABEL_VALUE_BYTES = 256, LABELS_MAX = 32 };
-struct label_text {
-    char key[LABEL_KEY_BYTES + 1];
-    char value[LABEL_VALUE_BYTES + 1];
-    size_t key_bytes, value_bytes;
-};
-bool option_next_label(const char **cursor, struct label_text *ret_label, bool *is_bad);
 
 #endif

@@ -11,6 +11,20 @@
 __thread struct thread_state thread_self
     __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
+static void (*act_on_pending)(unsigned); /* written once, before any note can be left */
+
+void thread_on_pending(void (*act)(unsigned pending))
+{
+    act_on_pending = act;
+}
+
+void thread_run_pending(void)
+{
+    unsigned pending = __atomic_exchange_n(&thread_self.pending, 0, __ATOMIC_RELAXED);
+    if (act_on_pending)
+        act_on_pending(pending);
+}
+
 static bool has_room_elsewhere(size_t bytes)
 {
     stack_t stack = {0};

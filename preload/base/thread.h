@@ -53,7 +53,9 @@ static inline bool thread_enter(void)
     return true;
 }
 
-void thread_run_pending(void); /* session.c */
+/* What is done, at depth 0, about the notes (enum thread_pending) that handlers left. From the start. */
+void thread_on_pending(void (*act)(unsigned pending));
+void thread_run_pending(void);
 
 static inline void thread_leave(void)
 {

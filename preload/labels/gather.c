@@ -62,7 +62,7 @@ bool gather_open(void)
     const char *cursor = options.labels;
     struct label_text label;
     bool is_bad;
-    while (process->n < LABELS_MAX && option_next_label(&cursor, &label, &is_bad))
+    while (process->n < LABELS_MAX && label_text_next(&cursor, &label, &is_bad))
         *place_of(&label) = label;
     if (options.label_sources & LABEL_SOURCE_ENVIRONMENT)
         environment_labels(environ, add_from_environment, NULL);

@@ -58,7 +58,7 @@ static bool is_hex(char c)
     return (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'f');
 }
 
-/* What option_next_label would refuse or cut, with its place. */
+/* What label_text_next would refuse or cut, with its place. */
 static bool check_label(struct parser *parser, const struct word *word)
 {
     const char *equals = strchr(word->at, '='), *comma = strchr(word->at, ',');
@@ -110,7 +110,7 @@ static bool read_label(struct parser *parser, const struct word *word, struct la
     const char *cursor = word->at;
     char *value = strchr(word->at, '=') + 1;
     bool is_bad;
-    if (!option_next_label(&cursor, &label, &is_bad))
+    if (!label_text_next(&cursor, &label, &is_bad))
         return fail(parser, word->at, "the key has more than 64 bytes, or starts with pprof::");
     rule->line = parser->n_line;
     rule->column = (uint32_t)(word->at - parser->line) + 1;

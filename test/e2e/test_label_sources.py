@@ -63,6 +63,13 @@ class OpenTelemetry(Writers):
                     "leak_thread": {"tenant=of the thread": 1},
                     "leak_set": {"tenant=of main": 1}, "leak_none": {"": 1}})
 
+    def test_a_library_loaded_late_is_found_before_the_cycle_ends(self):
+        for library in OTEL:
+            with self.subTest(library):
+                self.assert_at(self.profile_of("otel_woken", library, CYCLE_MS=3600000), {
+                    "leak_set": {"tenant=of main": 1},
+                    "leak_thread": {"tenant=of the thread": 1}})
+
     def test_in_a_signal_handler(self):
         for library in OTEL:
             with self.subTest(library):

@@ -259,6 +259,29 @@ static void otel_threads(const char *path)
     leak_none();
 }
 
+/* Nobody looks by the clock (the test sees to that): a sample that finds this thread using a library
+ * it doesn't know wakes the flusher. The names then need a second wake. */
+static void otel_woken(const char *path)
+{
+    pthread_t thread;
+    set_function *set = NULL;
+    otel_publish(keys, 2);
+    pthread_barrier_init(&barrier, NULL, 2);
+    CHECK(pthread_create(&thread, NULL, older_thread, &set) == 0);
+    pthread_barrier_wait(&barrier);
+    set = load(path);
+    struct otel_record *record = otel_new();
+    otel_add_text(record, 0, "of main");
+    set(record);
+    for (int i = 0; i < 500; i++) {
+        keep(malloc(10));
+        usleep(2000);
+    }
+    leak_set();
+    pthread_barrier_wait(&barrier);
+    CHECK(pthread_join(thread, NULL) == 0);
+}
+
 static void on_signal(int number)
 {
     (void)number;
@@ -327,6 +350,8 @@ int main(int argc, char **argv)
     CHECK(argc >= 3);
     if (strcmp(what, "otel_threads") == 0)
         otel_threads(argv[2]);
+    else if (strcmp(what, "otel_woken") == 0)
+        otel_woken(argv[2]);
     else if (strcmp(what, "otel_unload") == 0)
         otel_unload(argv[2]);
     else {

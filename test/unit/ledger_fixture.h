@@ -44,12 +44,6 @@ static UNUSED uint32_t filter_count(void)
     return n;
 }
 
-/* What session.c does when a thread comes out of the profiler with work waiting. */
-void thread_run_pending(void)
-{
-    thread_self.pending = 0;
-}
-
 /* Options from NAME=value strings up to a NULL, then the regions in session.c's order. */
 static UNUSED __attribute__((sentinel)) void ledger_open(const char *variable, ...)
 {

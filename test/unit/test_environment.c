@@ -13,8 +13,6 @@
 #include "base/thread.h"
 #include "labels/environment.h"
 
-void thread_run_pending(void) {}
-
 static char found[8192];
 
 static void note(void *context, const struct label_text *label)

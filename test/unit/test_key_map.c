@@ -12,8 +12,6 @@
 #include "base/thread.h"
 #include "labels/key_map.h"
 
-void thread_run_pending(void) {}
-
 /* The array attribute {tenant, route, 7 (a number), ""}, after a resource and another attribute.
  * Lengths in octal: string escapes end after three digits. */
 static const char payload[] = "\012\003\012\001x"

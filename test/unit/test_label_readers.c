@@ -17,8 +17,6 @@
 #include "labels/source.h"
 #include "base/thread.h"
 
-void thread_run_pending(void) {}
-
 struct taken {
     struct source_reading reading;
     char text[4096];

@@ -18,8 +18,6 @@
 #include "labels/readable.h"
 #include "labels/slot.h"
 
-void thread_run_pending(void) {}
-
 struct look {
     const char *object, *symbol;
     int n_objects, n_found;

@@ -12,6 +12,7 @@
 
 #include "base/attributes.h"
 #include "base/options.h"
+#include "base/signal_names.h"
 
 #define BIT(signal) (UINT64_C(1) << ((signal)-1))
 
@@ -264,8 +265,8 @@ static void every_signal_name_means_what_the_system_means(void **state)
     for (int number = 1; number < 32; number++) {
         char name[32];
         snprintf(name, sizeof name, "SIG%s", sigabbrev_np(number));
-        assert_int_equal(option_signal_number(name, strlen(name)), number);
-        assert_int_equal(option_signal_number(name + 3, strlen(name) - 3), number);
+        assert_int_equal(signal_number(name, strlen(name)), number);
+        assert_int_equal(signal_number(name + 3, strlen(name) - 3), number);
     }
 }
 
@@ -279,7 +280,7 @@ static bool read_labels(const char *text)
     bool is_bad;
     n_labels_read = 0;
     while (n_labels_read <= LABELS_MAX &&
-           option_next_label(&text, &labels_read[n_labels_read], &is_bad))
+           label_text_next(&text, &labels_read[n_labels_read], &is_bad))
         n_labels_read++;
     return !is_bad;
 }
