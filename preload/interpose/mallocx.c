@@ -38,10 +38,10 @@ EXPORT void dallocx(void *p, int flags)
         next.dallocx(p, flags);
 }
 
-/* The size goes on only where it can't mislead: see filter_is_unplaced. */
+/* The size goes on only where it can't mislead: see filter_is_inherited. */
 EXPORT void sdallocx(void *p, size_t size, int flags)
 {
-    if (filter_is_unplaced(p) && slow_is_needless(p))
+    if (slow_is_needless(p) && !filter_is_inherited(p))
         next.sdallocx(p, size, flags);
     else if (slow_release(p))
         next.dallocx(p, flags);

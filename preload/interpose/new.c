@@ -157,7 +157,7 @@ static inline __attribute__((always_inline)) void *allocate(enum variant variant
     return new_of_caller(size, a, b, variant, __builtin_return_address(0));
 }
 
-/* The size goes on only where it can't mislead: see filter_is_unplaced. */
+/* The size goes on only where it can't mislead: see filter_is_inherited. */
 static void delete_unsized(enum variant variant, void *p, uintptr_t a, uintptr_t b)
 {
     enum variant unsized = traits[variant].unsized;
@@ -170,8 +170,9 @@ static inline __attribute__((always_inline)) void release(enum variant variant, 
                                                          uintptr_t a, uintptr_t b)
 {
     enum mode mode = mode_of(variant);
-    bool may_pass = traits[variant].unsized == NO_VARIANT || filter_is_unplaced(p);
-    if (mode == PASS_ON || (mode == COUNT && may_pass && slow_is_needless(p)))
+    bool has_hint = traits[variant].unsized != NO_VARIANT;
+    if (mode == PASS_ON ||
+        (mode == COUNT && slow_is_needless(p) && !(has_hint && filter_is_inherited(p))))
         as_delete(variant)(p, a, b);
     else if (mode == COUNT)
         delete_unsized(variant, p, a, b);

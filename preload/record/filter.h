@@ -32,6 +32,8 @@ struct filter {
     uint32_t n_at[FILTER_PLACES]; /* atomic */
     uint64_t bits[(1u << FILTER_LG_BITS) / 64];
     uint32_t n_early; /* blocks of the early arena, counted in n_at for good; atomic */
+    bool has_inherited;
+    uint64_t inherited[(1u << FILTER_LG_BITS) / 64]; /* the parents' bits when they forked */
 };
 extern struct filter filter __attribute__((visibility("hidden")));
 
@@ -62,11 +64,15 @@ static inline bool filter_may_hold(const void *p)
     return __atomic_load_n(&filter.bits[hash >> 6], __ATOMIC_RELAXED) >> (hash & 63) & 1;
 }
 
-/* Not a sample of this process, nor of its parent before a fork, that was placed. A size hint for
- * any other block must not reach the allocator: it may lie where its size would not put it. */
-static inline bool filter_is_unplaced(const void *p)
+/* A block that was placed lies where its size would not put it: no size hint for it must reach the
+ * allocator. This process's samples are found in the bitmap; this tells those of its parents, which
+ * a child of fork has forgotten otherwise. */
+static inline bool filter_is_inherited(const void *p)
 {
-    return likely(((uintptr_t)p & (PLACED_ALIGNMENT - 1)) != 0);
+    if (likely(!filter.has_inherited))
+        return false;
+    uint32_t hash = filter_hash(p);
+    return filter.inherited[hash >> 6] >> (hash & 63) & 1;
 }
 
 #endif

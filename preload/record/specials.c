@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/attributes.h"
 #include "record/book.h"
 #include "record/cycle.h"
 
@@ -60,6 +61,10 @@ static void filter_remove(struct stripe *stripe, const struct special *special)
 
 void specials_reset_filter(void)
 {
+    for (size_t i = 0; i < ARRAY_LENGTH(filter.bits); i++) {
+        filter.inherited[i] |= filter.bits[i];
+        filter.has_inherited |= filter.bits[i] != 0;
+    }
     memset(filter.n_at, 0, sizeof filter.n_at);
     memset(filter.bits, 0, sizeof filter.bits);
     filter.n_at[EARLY_PLACE] = filter.n_early;

@@ -72,7 +72,7 @@ void specials_end(struct special *special, uint32_t *ret_events);
  * `born` could not be inserted; `ended` has ended all the same. */
 bool specials_replace(struct special *ended, struct special *born, uint32_t *ret_events);
 
-/* In the child of fork: no bit is set. */
+/* A process begins: in a child of fork the bits are its parent's, and become the inherited ones. */
 void specials_reset_filter(void);
 
 #endif

@@ -126,6 +126,8 @@ static void in_a_child_the_filter_keeps_only_early_blocks(void **state)
     assert_int_equal(filter_count(), 2);
     assert_int_equal(filter.n_at[EARLY_PLACE], 2);
     assert_false(may_hold(0x5400));
+    assert_true(filter_is_inherited((void *)0x5400)); /* so that no size hint is passed on for it */
+    assert_false(filter_is_inherited((void *)0x5410));
 }
 
 static void the_table_grows_and_keeps_every_sample(void **state)
