@@ -46,6 +46,7 @@ static bool reserve(enum region region, size_t bytes)
     unsigned char *start = sys_reserve(bytes);
     if (!start)
         return false;
+    sys_no_huge_pages(start, bytes);
     regions[region].start = start;
     regions[region].size_bytes = bytes;
     regions[region].fixed_bytes = HEAD_BYTES;

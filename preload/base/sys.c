@@ -46,6 +46,11 @@ bool sys_open(void *start, size_t bytes)
     return sys_call(SYS_mprotect, (long)start, (long)bytes, PROT_READ | PROT_WRITE, 0, 0, 0) == 0;
 }
 
+void sys_no_huge_pages(void *start, size_t bytes)
+{
+    sys_call(SYS_madvise, (long)start, (long)bytes, MADV_NOHUGEPAGE, 0, 0, 0);
+}
+
 void sys_wipe(void *start, size_t bytes)
 {
     sys_call(SYS_madvise, (long)start, (long)bytes, MADV_DONTNEED, 0, 0, 0);

@@ -18,6 +18,8 @@ long sys_call(long number, long a, long b, long c, long d, long e, long f);
 /* Fresh zeroed private pages, address space only until touched. NULL if refused. */
 void *sys_map(size_t bytes);
 void sys_unmap(void *start, size_t bytes);
+/* Small pages only: a table's first touch must not cost 2 MiB. */
+void sys_no_huge_pages(void *start, size_t bytes);
 /* Address space alone, not even countable as memory, until sys_open makes a part of it usable. */
 void *sys_reserve(size_t bytes);
 bool sys_open(void *start, size_t bytes);

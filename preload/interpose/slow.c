@@ -10,8 +10,8 @@
 #include "session.h"
 
 /* What is larger stays where the allocator puts it: a calloc's pages may be zero without having been
- * touched, a realloc may grow in place or move its pages, and neither must cost a copy. Smaller ones
- * are placed like any malloc, so that the filter stays sharp. */
+ * touched. Smaller ones are placed like any malloc, so that the filter stays sharp. What realloc gives
+ * always stays: it may have grown in place, and go on so. */
 enum { IN_PLACE_BYTES = 8 * 1024 };
 
 /* The registers on return to the door's caller: with a frame pointer, its saved rbp is at [rbp],
@@ -212,14 +212,6 @@ static bool must_copy(const void *p)
            (thread_self.depth != 0 && filter_may_hold(p) && next.malloc_usable_size);
 }
 
-static void *realloc_placed(void *p, size_t size)
-{
-    if (size >= IN_PLACE_BYTES || !next.malloc_usable_size || !sample_wants_placed())
-        return NULL;
-    void *copy = next.memalign(PLACED_ALIGNMENT, size);
-    return copy ? memcpy(copy, p, smaller(next.malloc_usable_size(p), size)) : NULL;
-}
-
 void *slow_realloc(void *p, size_t size)
 {
     struct unwind_regs caller = caller_registers();
@@ -230,13 +222,10 @@ void *slow_realloc(void *p, size_t size)
     }
     /* realloc(p, 0) is a free; where it also allocates, the result is asked about afterwards. */
     struct resize resize = resize_begin(p, size, size != 0, caller);
-    void *copy = resize.is_sampled ? realloc_placed(p, size) : NULL;
-    void *result = copy ? copy : next.realloc(p, size);
+    void *result = next.realloc(p, size);
     if (size == 0 && result && !sample_passes(0))
         resize.is_sampled = is_due(0, &resize.object.lg_factor);
     resize_end(&resize, result, result || size == 0);
-    if (copy)
-        next.free(p);
     return result;
 }
 
