@@ -34,7 +34,6 @@ struct thread_block {
     uint32_t version; /* +1 before and after each change */
     bool is_changing;
     bool is_name_known;
-    uint8_t exit_rounds;       /* thread-exit destructor calls so far */
     uint32_t names_generation; /* of current_names_changed when `name` was read */
     uint32_t tid;              /* 0: not asked yet */
     uintptr_t start_routine;   /* 0: unknown */

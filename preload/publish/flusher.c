@@ -66,19 +66,22 @@ static int threads_now(void)
     return __atomic_load_n(&flusher->n_threads, __ATOMIC_RELAXED);
 }
 
-/* True: somebody needs us. */
-static bool sleep_a_cycle(void)
+/* Until somebody wakes us who did not before we looked for work (`wake_seen`), or the cycle is over.
+ * True: somebody needs us. */
+static bool sleep_a_cycle(uint32_t wake_seen)
 {
-    uint32_t wake = __atomic_load_n(&flusher->wake, __ATOMIC_ACQUIRE);
     if (threads_now() >= 0)
-        sys_futex_wait(&flusher->wake, wake, options.cycle_ms * 1000000);
+        sys_futex_wait(&flusher->wake, wake_seen, options.cycle_ms * 1000000);
     return threads_now() >= (options.dump_interval_s ? 0 : 1);
 }
 
 static void *run(void *unused)
 {
     (void)unused;
+    uint32_t wake_seen;
     do {
+        /* Pairs with the release in wake_up: what was asked before it is seen below. */
+        wake_seen = __atomic_load_n(&flusher->wake, __ATOMIC_ACQUIRE);
         uint64_t remaining = thread_begin_private();
         unwind_load_compiler_if_wanted();
         thread_end_private(remaining);
@@ -86,7 +89,7 @@ static void *run(void *unused)
         sources_refresh(false);
         run_cycle(sys_monotonic_ns());
         thread_leave();
-    } while (sleep_a_cycle());
+    } while (sleep_a_cycle(wake_seen));
     __atomic_store_n(&flusher->is_running, 0, __ATOMIC_RELEASE);
     return NULL;
 }
@@ -143,7 +146,7 @@ void flusher_thread_began(void)
 
 static void wake_up(void)
 {
-    /* Release pairs with the acquire in sleep_a_cycle: what was asked is seen with the wake. */
+    /* Release pairs with the acquire in `run`: what was asked is seen with the wake. */
     __atomic_fetch_add(&flusher->wake, 1, __ATOMIC_RELEASE);
     sys_futex_wake(&flusher->wake, 1);
 }
