@@ -94,15 +94,20 @@ static inline bool are_same(const char *a, const char *b, size_t n_bytes)
     return memcmp(a, b, n_bytes) == 0;
 }
 
+static inline bool has_key(const struct label_slot *slot, const char *key, size_t key_bytes)
+{
+    return slot->key_bytes == key_bytes && are_same(slot->key, key, key_bytes);
+}
+
 /* The slot with this key, set or not. */
-static struct label_slot *find_slot(const struct thread_block *block, const char *key)
+static struct label_slot *find_slot(struct thread_block *block, const char *key)
 {
     size_t key_bytes = strlen(key);
-    for (uint32_t i = 0; i < block->n_slots; i++) {
-        struct label_slot *slot = block->slots[i];
-        if (slot->key_bytes == key_bytes && are_same(slot->key, key, key_bytes))
-            return slot;
-    }
+    if (likely(block->recent && has_key(block->recent, key, key_bytes)))
+        return block->recent;
+    for (uint32_t i = 0; i < block->n_slots; i++)
+        if (has_key(block->slots[i], key, key_bytes))
+            return block->recent = block->slots[i];
     return NULL;
 }
 

@@ -31,6 +31,7 @@ struct label_slot {
 struct thread_block {
     struct label_slot *slots[LABELS_MAX]; /* the first n_slots exist; a slot is kept when unset */
     uint32_t n_slots;
+    struct label_slot *recent; /* the slot found last: programs set and unset one key in turn */
     uint32_t version; /* +1 before and after each change */
     bool is_changing;
     bool is_name_known;
