@@ -104,7 +104,6 @@ static bool start(void)
     if (!stack_rules_open(error, sizeof error))
         return off(error, NULL);
     unwind_leave_out((uintptr_t)our_start, (uintptr_t)our_end);
-    new_open();
     out_path_open();
     return true;
 }
@@ -130,6 +129,7 @@ static COLD void start_session(void)
                                      __ATOMIC_RELAXED))
         return;
     next_resolve();
+    new_open(); /* also if it stays off: the doors must know where to forward */
     thread_self.depth++; /* whatever the start itself allocates is not the program's */
     bool is_on = start();
     thread_self.depth--;
@@ -209,6 +209,7 @@ static void in_child(void)
         lock_is_alone = true;
         __atomic_fetch_or(&thread_self.pending, PENDING_WIPE, __ATOMIC_RELAXED);
     } else if (__atomic_load_n(&instance->state, __ATOMIC_RELAXED) != INSTANCE_NONE) {
+        region_keep_on_fork(false);
         start_afresh(); /* another thread was in before_fork just then */
     }
 }

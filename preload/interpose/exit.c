@@ -35,6 +35,7 @@ EXPORT int dlclose(void *handle)
     if (is_on)
         sources_before_unload();
     int result = next_other.dlclose(handle);
+    new_scope_forget(); /* again: its destructors may have been looked up meanwhile */
     if (is_on) {
         unwind_after_unload();
         sources_after_unload();

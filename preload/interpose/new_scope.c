@@ -32,6 +32,8 @@ static void *look_up(const struct link_map *object, const char *symbol)
         if (!handle)
             continue;
         found = dlsym(handle, symbol);
+        if (found && next_provider(found) == next_provider(&next))
+            found = NULL; /* our own door: on to the usual libraries */
         next_other.dlclose(handle);
     }
     next_symbol("free"); /* a hit: no error stays behind for the program's dlerror() */

@@ -252,7 +252,7 @@ size_t slow_xallocx(void *p, size_t size, size_t extra, int flags)
 
 bool slow_release(void *p)
 {
-    if (!filter_may_hold(p))
+    if (!p || !filter_may_hold(p))
         return !early_owns(p);
     if (sample_end(p))
         return true;

@@ -119,7 +119,7 @@ static struct label_slot *new_slot(struct thread_block *block)
     thread_leave();
     if (!slot)
         return NULL;
-    slot->is_set = false;
+    memset(slot, 0, offsetof(struct label_slot, key)); /* the pool's link lay there */
     block->slots[block->n_slots] = slot;
     __atomic_signal_fence(__ATOMIC_RELEASE); /* a handler that counts the slot finds it filled in */
     block->n_slots++;
@@ -261,7 +261,8 @@ int current_unset(const char *key)
 static void copy_slot(struct label_slot *to, const struct label_slot *from)
 {
     memcpy(to, from, offsetof(struct label_slot, value));
-    memcpy(to->value, from->value, from->value_bytes);
+    if (from->is_set)
+        memcpy(to->value, from->value, from->value_bytes);
 }
 
 int current_replace_text(const char *key, const char *value, struct label_before *before)

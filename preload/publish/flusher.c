@@ -105,8 +105,11 @@ static void *thread_main(void *unused)
 /* One that has ended by itself, or is about to. */
 static void join_thread(void)
 {
+    int before;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before); /* thread creation can't be cancelled */
     if (flusher->has_thread)
         pthread_join(flusher->thread, NULL);
+    pthread_setcancelstate(before, NULL);
     flusher->has_thread = false;
 }
 

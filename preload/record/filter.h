@@ -66,13 +66,21 @@ static inline bool filter_may_hold(const void *p)
 
 /* A block that was placed lies where its size would not put it: no size hint for it must reach the
  * allocator. This process's samples are found in the bitmap; this tells those of its parents, which
- * a child of fork has forgotten otherwise. */
+ * a child of fork has forgotten otherwise, and blocks that were placed and then refused as samples. */
 static inline bool filter_is_inherited(const void *p)
 {
-    if (likely(!filter.has_inherited))
+    if (likely(!__atomic_load_n(&filter.has_inherited, __ATOMIC_RELAXED)))
         return false;
     uint32_t hash = filter_hash(p);
-    return filter.inherited[hash >> 6] >> (hash & 63) & 1;
+    return __atomic_load_n(&filter.inherited[hash >> 6], __ATOMIC_RELAXED) >> (hash & 63) & 1;
+}
+
+/* p was placed, and is no sample after all. For good: another block there only loses its hint. */
+static inline void filter_inherit(const void *p)
+{
+    uint32_t hash = filter_hash(p);
+    __atomic_fetch_or(&filter.inherited[hash >> 6], UINT64_C(1) << (hash & 63), __ATOMIC_RELAXED);
+    __atomic_store_n(&filter.has_inherited, true, __ATOMIC_RELAXED);
 }
 
 #endif

@@ -57,13 +57,18 @@ static bool is_leaf_to_skip(uintptr_t address)
 
 void sample_leave_out_at_leaf(uintptr_t start, uintptr_t limit)
 {
-    size_t n = leaf_ranges.n;
-    if (n == MAX_LEAF_RANGES || is_leaf_to_skip(start))
+    static struct lock adding; /* only tried: a frame too many, as if it were not known */
+    if (is_leaf_to_skip(start) || !lock_try(&adding))
         return;
+    size_t n = leaf_ranges.n;
+    if (n == MAX_LEAF_RANGES) {
+        lock_drop(&adding);
+        return;
+    }
     leaf_ranges.at[n].start = start;
     leaf_ranges.at[n].limit = limit;
-    /* Two threads that add at once lose one range: a frame too many, as if it were not known. */
-    __atomic_store_n(&leaf_ranges.n, n + 1, __ATOMIC_RELEASE);
+    __atomic_store_n(&leaf_ranges.n, n + 1, __ATOMIC_RELEASE); /* pairs with is_leaf_to_skip */
+    lock_drop(&adding);
 }
 
 void sample_never(void)
@@ -181,25 +186,37 @@ static void after_events(uint64_t address, uint32_t n_events)
         cycle_assist(address);
 }
 
-static void publish_birth(struct special *special)
+/* Refused after its block was taken, perhaps with an alignment of our own. */
+static void refuse(const struct sample_object *object)
+{
+    if (((uintptr_t)object->p & (PLACED_ALIGNMENT - 1)) == 0)
+        filter_inherit(object->p);
+}
+
+static void publish_birth(struct special *special, const struct sample_object *object)
 {
     uint64_t address = special->address;
     uint32_t n_events;
     if (specials_insert(special, &n_events))
         after_events(address, n_events);
-    else
+    else {
         book_withdraw(special);
+        refuse(object);
+    }
 }
 
 void sample_begin(const struct sample_object *object)
 {
     if (!thread_enter()) {
         book_count_refused();
+        refuse(object);
         return;
     }
     struct special *special = make_special(object);
     if (special)
-        publish_birth(special);
+        publish_birth(special, object);
+    else
+        refuse(object);
     flusher_tick();
     thread_leave();
 }

@@ -125,6 +125,13 @@ class GoodValues(Case):
         for profile in types.values():
             self.assertEqual(profile.flat("inuse_objects")["leak_here"], 10)
 
+    def test_off_a_cxx_program_still_finds_its_operator_new(self):
+        """Off from the start, in each of the ways: the doors only forward, and know where to."""
+        bare = self.run_bare("new_all")
+        for options in ({"DISABLE": 1}, {"SAMPLE_BYTES": "many"}):
+            ended = self.run_under(["new_all"], 20, **options)
+            self.assertEqual((ended.status, ended.text), (bare.status, bare.text), options)
+
     def test_disable(self):
         ended = self.run_ok(["leak", 10, 1000], DISABLE=1, **EXACT)
         self.assertEqual((ended.text, list(self.dir.iterdir())), ("done\n", []))

@@ -593,6 +593,26 @@ static void *pass_on(void *id)
     return NULL;
 }
 
+static void a_scope_over_a_slot_used_before_copies_nothing_it_should_not(void **state)
+{
+    (void)state;
+    open_thread();
+    for (int i = 0; i < 4; i++)
+        current_set_text(numbered("key%d", i), "value", 5);
+    current_forget(); /* four slots go back, linked through their first bytes */
+    struct {
+        struct label_before before;
+        unsigned char after[64];
+    } scope;
+    memset(&scope, 0xA5, sizeof scope);
+    assert_int_equal(current_replace_text("new", "one", &scope.before), 0);
+    for (size_t i = 0; i < sizeof scope.after; i++)
+        assert_int_equal(scope.after[i], 0xA5);
+    assert_false(scope.before.slot.is_set);
+    current_put_back(&scope.before);
+    assert_string_equal(labels(), "");
+}
+
 static void captures_pass_between_threads(void **state)
 {
     (void)state;
@@ -657,6 +677,7 @@ int main(void)
         cmocka_unit_test(inside_the_profiler_a_thread_without_labels_gets_none),
         cmocka_unit_test(a_change_that_interrupts_a_change_is_refused),
         STEPPED_TESTS
+        cmocka_unit_test(a_scope_over_a_slot_used_before_copies_nothing_it_should_not),
         cmocka_unit_test(captures_pass_between_threads),
         cmocka_unit_test(a_threads_name_is_asked_once_and_again_after_a_change),
     };
