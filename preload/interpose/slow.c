@@ -31,7 +31,7 @@ static bool is_due(size_t size, uint8_t *ret_lg_factor)
 static void *begin(void *p, size_t size, uint8_t lg_factor, struct unwind_regs caller)
 {
     struct sample_object object = {p, size, lg_factor, caller};
-    if (p)
+    if (p && session_is_on()) /* asked anew: a handler may have forked, and this be the child */
         sample_begin(&object);
     return p;
 }
@@ -150,13 +150,14 @@ void *slow_mallocx(size_t size, int flags)
 
 struct resize {
     struct special *old;
+    void *old_block;
     struct sample_object object; /* the new object, if it is sampled */
     bool is_sampled;
 };
 
 static struct resize resize_begin(void *p, size_t size, bool counts, struct unwind_regs caller)
 {
-    struct resize resize = {.object = {.size_bytes = size, .caller = caller}};
+    struct resize resize = {.old_block = p, .object = {.size_bytes = size, .caller = caller}};
     if (counts && !sample_passes(size))
         resize.is_sampled = is_due(size, &resize.object.lg_factor);
     if (p && filter_may_hold(p))
@@ -167,7 +168,9 @@ static struct resize resize_begin(void *p, size_t size, bool counts, struct unwi
 static void resize_end(struct resize *resize, void *result, bool did_free)
 {
     resize->object.p = result;
-    bool is_born = result && resize->is_sampled;
+    bool is_born = result && resize->is_sampled && session_is_on();
+    if (resize->old && !sample_is_of(resize->old, resize->old_block))
+        resize->old = NULL; /* a handler forked meanwhile: this is the child, and its ledger empty */
     if (resize->old && !did_free)
         sample_reattach(resize->old);
     else if (resize->old)

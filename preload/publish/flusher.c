@@ -51,9 +51,17 @@ static bool was_dump_asked(void)
     return __atomic_exchange_n(&flusher->n_dumps_asked, 0, __ATOMIC_RELAXED) != 0;
 }
 
+/* A cycle, or less where dumps are due more often. */
+static uint64_t nap_ns(void)
+{
+    uint64_t cycle_ns = options.cycle_ms * 1000000;
+    uint64_t interval_ns = options.dump_interval_s * UINT64_C(1000000000);
+    return interval_ns && interval_ns < cycle_ns ? interval_ns : cycle_ns;
+}
+
 static void run_cycle(uint64_t now_ns)
 {
-    __atomic_store_n(&flusher->next_cycle_ns, now_ns + options.cycle_ms * 1000000, __ATOMIC_RELAXED);
+    __atomic_store_n(&flusher->next_cycle_ns, now_ns + nap_ns(), __ATOMIC_RELAXED);
     if (is_dump_due(now_ns) | was_dump_asked())
         dump_all();
     else
@@ -71,8 +79,9 @@ static int threads_now(void)
 static bool sleep_a_cycle(uint32_t wake_seen)
 {
     if (threads_now() >= 0)
-        sys_futex_wait(&flusher->wake, wake_seen, options.cycle_ms * 1000000);
-    return threads_now() >= (options.dump_interval_s ? 0 : 1);
+        sys_futex_wait(&flusher->wake, wake_seen, nap_ns());
+    bool is_asked = __atomic_load_n(&flusher->n_dumps_asked, __ATOMIC_RELAXED) != 0;
+    return threads_now() >= (options.dump_interval_s || is_asked ? 0 : 1);
 }
 
 static void *run(void *unused)

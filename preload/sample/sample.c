@@ -241,6 +241,11 @@ struct special *sample_detach(void *p)
     return special;
 }
 
+bool sample_is_of(const struct special *special, const void *p)
+{
+    return special->address == (uint64_t)(uintptr_t)p;
+}
+
 void sample_reattach(struct special *special)
 {
     thread_enter(); /* cannot fail: sample_detach was outside too */

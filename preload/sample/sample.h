@@ -62,6 +62,7 @@ bool sample_end(void *p);
 /* For realloc: take the sample of p away before the real call; NULL: p has none. Then give it back
  * if the call failed, or end it, together with the birth of `born` unless NULL. */
 struct special *sample_detach(void *p);
+bool sample_is_of(const struct special *special, const void *p); /* still: see slow.c, resize_end */
 void sample_reattach(struct special *special);
 void sample_replace(struct special *ended, const struct sample_object *born);
 
