@@ -4,7 +4,8 @@
  * Threads: private to the process. Signals: never taken by a handler whose thread is inside the
  * profiler (base/thread.h: thread_enter says so), hence no thread can wait for itself.
  * Lock order, outermost first: publish (publish/dump.c) > book (record/book.c) > stripe
- * (record/specials.c; two stripes in index order) > region (base/region.c).
+ * (record/specials.c; two stripes in index order). The pools' own locks (labels/current.c,
+ * sample/sample.c, interpose/thread.c) are innermost: nothing is taken under them.
  */
 #ifndef LABELPROF_BASE_LOCK_H
 #define LABELPROF_BASE_LOCK_H

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * Private memory: where everything the profiler remembers lives. The program's heap is never used.
  *
- * Two regions, both address space reserved once and touched as needed:
+ * Two regions, both address space reserved once and opened step by step:
  *   LEDGER  samples, stacks, label sets, records. The child of fork finds it zeroed
- *           (MADV_WIPEONFORK), and zero is its valid empty state: no atfork handler is needed.
+ *           (MADV_WIPEONFORK), and zero is its valid empty state.
  *   KEEP    what stays true in a child: threads and their labels, unwind rules, modules.
  *
  * region_take only ever grows; who frees keeps a free list of its own (pools), so that a record

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * The allocator behind us: for each door the same symbol of whoever comes next (glibc, jemalloc,
- * tcmalloc, mimalloc; linked or preloaded after us). Never one synthesised from another.
+ * tcmalloc, mimalloc; linked or preloaded after us). Never one synthesised from another,
+ * but for jemalloc's family where there is no jemalloc (next.c).
  *
  * Place: the floor of interpose/. Threads: pointers are written once, by the first call or the
  * constructor, before any other thread can exist in practice; others wait. Signals: resolving is

@@ -37,7 +37,7 @@ static inline bool slow_is_needless(const void *p)
     return filter_is_ordinary(p) || (likely(!filter_may_hold(p)) && likely(!early_owns(p)));
 }
 
-/* The filter says p may be sampled: ends its sample. False: p was dealt with (deferred, or from
+/* Ends the sample of p, if it has one. False: p was dealt with (deferred, or from
  * the early arena) and must not be released now. */
 bool slow_release(void *p);
 void slow_free(void *p);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * One sample's labels, from every source, as one canonical run of bytes.
+ * One sample's labels, from every source that is asked at a sample, as one canonical
+ * run of bytes. (Rules belong to the stack: publish/sample_labels.h merges them when written.)
  *
  * Precedence, lowest to highest: process, thread, rules, custom-labels, OpenTelemetry, API. At most
  * LABELS_MAX; when there are more, the lowest give way. Sorted by key; the same labels always give

@@ -48,7 +48,7 @@ static inline struct label_set *sets_total(struct label_set *set)
     return set->other ? region_at(set->other) : set;
 }
 
-/* Walks the labels of a set: NULL head when done. */
+/* Walks the labels of a set; false at the end. */
 struct label_cursor {
     const unsigned char *at, *end;
 };

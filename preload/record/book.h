@@ -3,7 +3,8 @@
  * of what was sampled and what was refused.
  *
  * Near the budget the sampling interval doubles: past 3/4 of the ledger once, and again for every
- * further 1/128: what is left lasts for 2^32 times as many bytes. Samples already live keep the interval they were drawn with.
+ * further 1/128: what is left lasts for 2^32 times as many bytes. Samples already live keep the
+ * interval they were drawn with.
  * Threads: one lock, held for a few hundred instructions, never over a system call other than its
  * own futex. Signals: not in a handler inside the profiler.
  * Failure: NULL and a count; only starting a sample can be refused.

@@ -10,7 +10,7 @@
  *   absent --insert--> on table, born list --swept--> on table --detach--> freed list --swept--> absent
  *
  * Threads: each stripe has its lock; lists are taken by the sweeper under it (record/cycle.h).
- * Signals: not in a handler inside the profiler: interpose/free.c defers. Allocation: bucket arrays
+ * Signals: not in a handler inside the profiler: interpose/slow.c defers. Allocation: bucket arrays
  * from LEDGER; when one can't grow, chains get longer.
  */
 #ifndef LABELPROF_RECORD_SPECIALS_H
@@ -56,7 +56,8 @@ struct stripe *specials_stripe(unsigned index);
  * the special's address which stripe that is: past SWEEP_AT the caller sweeps (cycle_assist). */
 enum { SWEEP_AT = 256 };
 
-/* Publishes a special whose address, size, lg_factor and record are set; reads the cycle. False: the table could not be made; nothing happened. */
+/* Publishes a special whose address, size, lg_factor and record are set; reads the cycle. False: the
+ * table could not be made; nothing happened. */
 bool specials_insert(struct special *special, uint32_t *ret_events);
 
 /* Ends the sample of this address, if there is one. */
