@@ -130,6 +130,19 @@ static void in_a_child_the_filter_keeps_only_early_blocks(void **state)
     assert_false(filter_is_inherited((void *)0x5410));
 }
 
+static void a_block_that_was_placed_and_then_refused_is_remembered(void **state)
+{
+    (void)state;
+    ledger_open("LABELPROF_SAMPLE_BYTES=512k", NULL);
+    while (region_take(REGION_KEEP, 16))
+        continue; /* no room for a sample in the making */
+    struct sample_object object = {.p = (void *)0x40000400, .size_bytes = 100};
+    assert_false(filter_is_inherited(object.p));
+    sample_begin(&object);
+    assert_int_equal(book_counts().refused, 1);
+    assert_true(filter_is_inherited(object.p)); /* no size hint is passed on for it */
+}
+
 static void the_table_grows_and_keeps_every_sample(void **state)
 {
     (void)state;
@@ -355,6 +368,7 @@ int main(void)
         cmocka_unit_test(samples_that_share_a_bit_keep_it_until_the_last_goes),
         cmocka_unit_test(pointers_are_told_by_their_place_in_a_page),
         cmocka_unit_test(in_a_child_the_filter_keeps_only_early_blocks),
+        cmocka_unit_test(a_block_that_was_placed_and_then_refused_is_remembered),
         cmocka_unit_test(the_table_grows_and_keeps_every_sample),
         cmocka_unit_test(an_address_that_comes_again_ends_the_sample_before),
         cmocka_unit_test(a_detached_sample_lives_but_is_not_found),
